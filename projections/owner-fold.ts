@@ -10,16 +10,16 @@ import {
 } from '#src/ports/read-model.ts';
 import type { Skips } from './engine/skips.ts';
 import { PROJECTIONS } from './index.ts';
-import type { Projection, ScopeRows } from './projection.ts';
+import { entriesOf, type Projection, type ScopeRows } from './projection.ts';
 
 /** The rows of one scope, and their list while no row changes. */
 class FoldedScope implements ScopeRows {
   readonly rows = new Map<string, Row>();
-  readonly #projection: Projection;
+  readonly projection: Projection;
   #listed: ListedRow[] | undefined;
 
   constructor(projection: Projection) {
-    this.#projection = projection;
+    this.projection = projection;
   }
 
   get(key: string): Row | undefined {
@@ -50,7 +50,7 @@ class FoldedScope implements ScopeRows {
   #sorted(): ListedRow[] {
     const listed: ListedRow[] = [];
     for (const [key, row] of this.rows) {
-      const sort = this.#projection.sort?.(row) ?? null;
+      const sort = this.projection.sort?.(row) ?? null;
       if (sort !== null) listed.push({ key, row, sort });
     }
     return listed.sort((a, b) => b.sort - a.sort);
@@ -104,8 +104,13 @@ export const openOwnerFold = (projections: readonly Projection[]): OwnerFold => 
       });
     },
     rowsOf: (readModel) =>
-      [...(byName.get(readModel) ?? [])].flatMap(([scope, { rows }]) =>
-        Array.from(rows, ([key, row]) => ({ scope, key, json: JSON.stringify(row) })),
+      [...(byName.get(readModel) ?? [])].flatMap(([scope, { rows, projection }]) =>
+        Array.from(rows, ([key, row]) => ({
+          scope,
+          key,
+          json: JSON.stringify(row),
+          entries: entriesOf(projection, row),
+        })),
       ),
     peek: ({ readModel, scope, key }) => byName.get(readModel)?.get(scope)?.rows.get(key),
   };

@@ -1,7 +1,13 @@
 /** The type of a read model's projection, and how one is defined over a decider. */
 import type { EventType, Happened } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import type { ListEntry, Row, Space } from '#src/ports/read-model.ts';
+import {
+  ALL_ROWS,
+  entriesInOrder,
+  type ListEntry,
+  type Row,
+  type Space,
+} from '#src/ports/read-model.ts';
 
 export type EventPlace = { scope: string; key: string };
 
@@ -56,6 +62,18 @@ export type Projection<R extends Row = Row> = {
    * lists of the row before, so an event must name every row that it sets in `place` or `others`.
    */
   lists?(row: R): readonly ListEntry[];
+};
+
+/** The entries that a row has, in the list of all rows and in others, in the order of their names. */
+export const entriesOf = (
+  { sort, lists }: Pick<Projection, 'sort' | 'lists'>,
+  row: Row,
+): ListEntry[] => {
+  const place = sort?.(row) ?? null;
+  return entriesInOrder([
+    ...(place === null ? [] : [[ALL_ROWS, place] as const]),
+    ...(lists?.(row) ?? []),
+  ]);
 };
 
 export const spaceOfBuild = (

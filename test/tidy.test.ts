@@ -51,7 +51,7 @@ describe('the repository', () => {
       { path: 'src/leads/planted.ts', text: "import Fastify from 'fastify';" },
       {
         path: 'src/leads/planted2.ts',
-        text: "export { memoryStore } from '#src/stores/memory/read-model.ts';",
+        text: "export { redisStore } from '#src/stores/redis/read-model.ts';",
       },
       {
         path: 'src/leads/planted3.ts',
@@ -78,7 +78,7 @@ describe('the repository', () => {
         text: "import { reading } from '../sqlite/failure.ts';",
       },
       {
-        path: 'src/stores/memory/planted.ts',
+        path: 'src/stores/redis/planted2.ts',
         text: "import { END } from '@eventstore/db-client';",
       },
       {
@@ -86,10 +86,6 @@ describe('the repository', () => {
         text: "import { openStore } from '../sqlite/open.ts';",
       },
       { path: 'src/stores/sqlite/planted.ts', text: "import { Redis } from 'ioredis';" },
-      {
-        path: 'src/stores/memory/planted2.ts',
-        text: "import { openStore } from '../sqlite/open.ts';",
-      },
       {
         path: 'src/stores/sqlite/planted2.ts',
         text: "import { redisStore } from '../redis/read-model.ts';",

@@ -397,6 +397,9 @@ const auditCheck = deskQuery({
         position: z.int().describe('Position of the comparison'),
         live: z.string().nullable().describe('The row as JSON; null if there is none'),
         log: z.string().nullable(),
+        fields: z
+          .array(z.string())
+          .describe('The members that differ; lists if the row is in other lists'),
         last_event: z
           .object({ position: z.int(), type: z.string(), stream: z.string() })
           .optional(),

@@ -1,8 +1,13 @@
 /** Compares two sets of rows of a read model, for builds that wait for an operator's decision. */
 import type { RowJson, RowKey } from '#src/ports/read-model.ts';
 
-/** A row that differs; null where one side has none. */
-export type RowChange = RowKey & { before: string | null; after: string | null };
+/** A row that differs; null where one side has none. Where its lists alone differ, both sides are its entries in them. */
+export type RowChange = RowKey & {
+  before: string | null;
+  after: string | null;
+  /** The members that differ in a row that both sides have, and `lists` if its entries do. */
+  fields: string[];
+};
 
 export type RowDifferences = {
   /** How many rows differ, with those that one side alone has. */
@@ -32,19 +37,25 @@ export const compareRows = (
 ): RowDifferences => {
   const found = noDifferences();
   const [befores, afters] = [before, after].map(
-    (rows) => new Map(rows.map((row) => [nameOf(row), row])),
+    (rows) => new Map(rows.map((row) => [nameOfRow(row), row])),
   ) as [Map<string, RowJson>, Map<string, RowJson>];
   const changes: RowChange[] = [];
-  for (const [name, { scope, key, json }] of befores) {
-    const other = afters.get(name)?.json ?? null;
-    if (other === json) continue;
-    changes.push({ scope, key, before: json, after: other });
-    if (other === null) found.onlyBefore += 1;
-    else for (const field of changedFields(json, other)) addCount(found.fields, field, 1);
+  for (const [name, row] of befores) {
+    const { scope, key, json } = row;
+    const other = afters.get(name);
+    if (!other) {
+      changes.push({ scope, key, before: json, after: null, fields: [] });
+      found.onlyBefore += 1;
+      continue;
+    }
+    const change = changeOf(row, other);
+    if (!change) continue;
+    changes.push(change);
+    for (const field of change.fields) addCount(found.fields, field, 1);
   }
   for (const [name, { scope, key, json }] of afters) {
     if (befores.has(name)) continue;
-    changes.push({ scope, key, before: null, after: json });
+    changes.push({ scope, key, before: null, after: json, fields: [] });
     found.onlyAfter += 1;
   }
   found.rows = changes.length;
@@ -61,7 +72,21 @@ export const addDifferences = (total: RowDifferences, part: RowDifferences): voi
   total.first = [...total.first, ...part.first].toSorted(byName).slice(0, FIRST_MAX);
 };
 
-const nameOf = ({ scope, key }: RowKey): string => JSON.stringify([scope, key]);
+export const nameOfRow = ({ scope, key }: RowKey): string => JSON.stringify([scope, key]);
+
+/** How a row that both sides have differs; undefined if it does not. */
+const changeOf = (had: RowJson, has: RowJson): RowChange | undefined => {
+  const { scope, key } = had;
+  const [listed, lists] = [had, has].map(({ entries }) => JSON.stringify({ lists: entries })) as [
+    string,
+    string,
+  ];
+  const fields = listed === lists ? [] : ['lists'];
+  if (had.json === has.json)
+    return fields.length > 0 ? { scope, key, before: listed, after: lists, fields } : undefined;
+  fields.unshift(...changedFields(had.json, has.json));
+  return { scope, key, before: had.json, after: has.json, fields };
+};
 
 const byName = (one: RowKey, other: RowKey): number => {
   if (one.scope !== other.scope) return one.scope < other.scope ? -1 : 1;

@@ -3,10 +3,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Projection } from '#projections/projection.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
-import { type ProjectionStore, type Space, PARTITIONS } from '#src/ports/read-model.ts';
+import { ALL_PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
 import { type Engine, observe } from './engine.ts';
 import { FillControl } from './fill-control.ts';
 import { fill, eventsUpTo, type FillOptions } from './fill.ts';
+import { compareWithLog, differenceText } from './row-check.ts';
 import type { Skips } from './skips.ts';
 import {
   findObsolete,
@@ -154,15 +155,13 @@ export const findRefusal = async (
   return rows === 0 && (await store.count(live)) > 0 ? `is empty and ${live} is not` : undefined;
 };
 
-type Digest = { rows: number; digest: string };
-
 type RowMismatch = {
   projection: string;
   partition: number;
   /** Both sides are folded up to here. */
   checkpoint: Position;
-  live: Digest;
-  fresh: Digest;
+  /** The row that differs, for the first of them. */
+  detail: string;
 };
 
 export type ReadModelVerification = {
@@ -172,65 +171,40 @@ export type ReadModelVerification = {
 };
 
 type VerifyOptions = {
-  log: EventLog;
+  log: Pick<EventLog, 'readFold' | 'head'>;
   store: ProjectionStore;
   projections: readonly Projection[];
-  /** An empty store for the fresh fold; the caller discards it. */
-  fresh: ProjectionStore;
   onProgress?(position: Position): void;
 };
 
-type Snapshot = { target: FoldTarget; live: (Digest & { checkpoint: Position })[] };
-
 /**
- * Compares the live rows with a fresh fold of the log. Reads each record, then checkpoint and digest of each partition while
- * the engine may continue, and folds the log up to exactly these checkpoints. Throws ReadModelRebuilding if a record is
- * damaged.
+ * Reads each record of the live rows, and compares them with a fold of the log while the engine may continue. Throws
+ * ReadModelRebuilding if a record is damaged.
  */
 export const verify = async (options: VerifyOptions): Promise<ReadModelVerification> => {
-  const { log, store, fresh, projections, onProgress } = options;
-  const snapshots: Snapshot[] = [];
-  for (const projection of projections) {
-    const { live } = await store.spaces(projection.name);
-    if (live !== null) snapshots.push(await takeSnapshot(options, projection, live));
-  }
-  const targets = snapshots.map(({ target }) => target);
-  const upTo = Math.max(0, ...targets.flatMap(({ until = [] }) => until));
-  await fill({ log, targets, upTo, ...(onProgress && { onProgress }) });
-  const result: ReadModelVerification = { partitions: 0, rows: 0, mismatches: [] };
-  for (const { target, live } of snapshots)
-    for (const [partition, { checkpoint, rows, digest }] of live.entries()) {
-      const again = await fresh.digest(target.space, partition);
-      result.partitions += 1;
-      result.rows += rows;
-      if (digest !== again.digest)
-        result.mismatches.push({
-          projection: target.projection.name,
-          partition,
-          checkpoint,
-          live: { rows, digest },
-          fresh: { rows: again.rows, digest: again.digest },
-        });
+  const { log, store, projections, onProgress } = options;
+  for (const { name } of projections) {
+    const { live } = await store.spaces(name);
+    for (const partition of live === null ? [] : ALL_PARTITIONS) {
+      await store.check?.(live ?? '', partition);
+      await turn();
     }
-  return result;
-};
-
-const takeSnapshot = async (
-  { store, fresh }: VerifyOptions,
-  projection: Projection,
-  space: Space,
-): Promise<Snapshot> => {
-  const live: Snapshot['live'] = [];
-  for (let partition = 0; partition < PARTITIONS; partition++) {
-    await store.check?.(space, partition);
-    live.push(await store.digest(space, partition));
-    await turn();
   }
-  const until = live.map(({ checkpoint }) => checkpoint);
-  return {
-    live,
-    target: { ...(await openTarget(fresh, { projection, space })), until },
-  };
+  const found = await compareWithLog({
+    log,
+    storeOf: () => store,
+    projections,
+    partitions: ALL_PARTITIONS,
+    onProgress: (position) => onProgress?.(position),
+  });
+  const { partitions, rows, differing, difference } = found;
+  const mismatches = differing.map(({ readModel, partition, checkpoint }, index) => ({
+    projection: readModel,
+    partition,
+    checkpoint,
+    detail: index === 0 && difference ? differenceText(difference) : 'its rows differ',
+  }));
+  return { partitions, rows, mismatches };
 };
 
 /** Compares the catalog, which has one checkpoint, with a fresh fold into an empty catalog. */
@@ -259,7 +233,8 @@ export const verifyCatalog = async ({
     await turn();
   }
   const again = fresh.digest();
-  const mismatch = { projection: 'catalog', partition: 0, checkpoint, live, fresh: again };
+  const detail = `${live.rows} products live, ${again.rows} in the log, and digests differ`;
+  const mismatch = { projection: 'catalog', partition: 0, checkpoint, detail };
   const mismatches = live.digest === again.digest ? [] : [mismatch];
   return { partitions: 1, rows: live.rows, mismatches };
 };

@@ -1,23 +1,21 @@
-/** Compares stored rows with a new fold of the log, for `audit check` and `projections verify`. */
+/** Compares stored rows with a fold of the log: for `projections verify`, `audit check`, and the rows of one owner. */
 import { hash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { fill, withSharedTurns } from './fill.ts';
-import { openTarget } from './target.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
   type OwnerFold,
   type RowPlace,
   type RowJson,
   type RowsReader,
-  type ProjectionStore,
-  type Space,
   PARTITIONS,
   partitionOf,
 } from '#src/ports/read-model.ts';
 import { accessScope } from '#src/ports/rows.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { openOwnerFold } from '#projections/owner-fold.ts';
-import type { Projection } from '#projections/projection.ts';
+import { entriesOf, type Projection } from '#projections/projection.ts';
+import { compareRows, nameOfRow, type RowChange } from './compare-rows.ts';
+import { type FoldedPartition, type FoldedSpace, fillPartitions } from './folded-rows.ts';
 import type { Skips } from './skips.ts';
 
 type RowDifference = RowPlace & {
@@ -25,6 +23,8 @@ type RowDifference = RowPlace & {
   position: Position;
   live: string | null;
   log: string | null;
+  /** The members of the row that differ, and `lists` if the row is in other lists or in other places. */
+  fields: string[];
   lastEvent?: Pick<FoldEvent, 'position' | 'type' | 'stream'>;
 };
 
@@ -44,23 +44,15 @@ export type RowCheckOptions = {
   rowsMax?: number;
 };
 
-const nameOfRow = ({ scope, key }: Pick<RowJson, 'scope' | 'key'>): string =>
-  JSON.stringify([scope, key]);
-
-/** The first place, in order of scope and key, at which two sets of rows differ. */
-const firstDifference = (
-  live: readonly RowJson[],
-  log: readonly RowJson[],
-): Pick<RowDifference, 'scope' | 'key' | 'live' | 'log'> | undefined => {
-  const sides = [live, log].map((rows) => new Map(rows.map((row) => [nameOfRow(row), row.json])));
-  const names = [...new Set(sides.flatMap((side) => [...side.keys()]))].sort();
-  for (const name of names) {
-    const [has = null, wants = null] = sides.map((side) => side.get(name) ?? null);
-    const [scope, key] = JSON.parse(name) as [string, string];
-    if (has !== wants) return { scope, key, live: has, log: wants };
-  }
-  return undefined;
+export type LogComparisonOptions = Omit<RowCheckOptions, 'skips' | 'sample'> & {
+  projections: readonly Projection[];
+  partitions: readonly number[];
 };
+
+/** A partition whose rows are not those of the log. */
+type DifferingPartition = { readModel: string; partition: number; checkpoint: Position };
+
+export type LogComparison = RowCheck & { partitions: number; differing: DifferingPartition[] };
 
 /** The last event up to the position of the difference that changed the row, or one of its scope. */
 const lastEventOf = async (
@@ -83,132 +75,147 @@ const lastEventOf = async (
     : {};
 };
 
-/** Small, so that a request waits for few events: larger batches are no faster. */
-const BATCH_EVENTS = 50;
 const ROWS_IN_TURN = 100;
 
 /** A digest of rows in any order: the sum of their hashes. */
 const digestRows = async (rows: readonly RowJson[]): Promise<bigint> => {
   let digest = 0n;
-  for (const [index, { scope, key, json }] of rows.entries()) {
+  for (const [index, { scope, key, json, entries }] of rows.entries()) {
     if (index % ROWS_IN_TURN === 0) await turn();
-    digest += BigInt(`0x${hash('sha256', `${scope}\0${key}\0${json}`)}`);
+    const text = JSON.stringify([scope, key, json, entries]);
+    digest += BigInt(`0x${hash('sha256', text)}`);
   }
   return digest;
 };
 
-/** A projection without what only readers of lists need, which is not compared. */
-const withoutLists = ({ lists: _lists, sort: _sort, ...projection }: Projection): Projection =>
-  projection;
+const jsonOf = ({ projection }: FoldedSpace, { rows }: FoldedPartition): RowJson[] =>
+  rows.map(({ scope, key, row }) => ({
+    scope,
+    key,
+    json: JSON.stringify(row),
+    entries: row ? entriesOf(projection, row) : [],
+  }));
 
-/** The partitions to fold; `until` holds the last position of each of a space's partitions. */
-type FoldOrder = {
-  spaces: readonly { projection: Projection; space: Space; until: readonly Position[] }[];
-  partitions: readonly number[];
-};
-
-type FoldParts = {
-  log: Pick<EventLog, 'readFold' | 'head'>;
-  /** Opens an empty store for the rows. */
-  fresh(): ProjectionStore;
-  onProgress(position: Position): void;
-};
-
-/** Reads the log once for all spaces. Returns the digests of the folded rows by space, in the order of the partitions. */
-const digestFold = async (
-  { spaces, partitions }: FoldOrder,
-  { log, fresh, onProgress }: FoldParts,
-): Promise<ReadonlyMap<Space, readonly bigint[]>> => {
-  const store = fresh();
-  const upTo = Math.max(0, ...spaces.flatMap(({ until }) => until));
-  const targets = await Promise.all(
-    spaces.map(async ({ projection, space, until }) => {
-      const target = await openTarget(store, { projection: withoutLists(projection), space });
-      return { ...target, until };
-    }),
-  );
-  const filling = { log, targets, upTo, onProgress, batchEvents: BATCH_EVENTS };
-  await fill(withSharedTurns(filling));
-  const folded = new Map<Space, bigint[]>();
-  for (const { space } of spaces) {
-    const digests: bigint[] = [];
-    for (const partition of partitions)
-      digests.push(await digestRows((await store.partitionRows(space, partition)).rows));
-    folded.set(space, digests);
-  }
-  return folded;
-};
-
-/** Folded rows in memory at a time: a few hundred MB. */
-const ROWS_MAX = 500_000;
-/** Live rows of a partition, with the checkpoint that they were read with. */
-type Digested = { projection: Projection; space: Space; until: Position[]; digests: bigint[] };
+type LivePartition = DifferingPartition & { digest: bigint };
 
 /**
- * Compares all rows: reads a digest of the live rows of each partition with its checkpoint, folds the log up to these
- * checkpoints, and reads the rows of the first partition whose digests differ again. Reads the log once for all read
- * models, and again for each `rowsMax` rows.
+ * Compares the live rows of some partitions, and their entries in lists, with a fold of the log: reads a digest of each
+ * partition with its checkpoint, and folds the log up to exactly these checkpoints, while the engine may continue. Names the
+ * first row that differs, and the last event that changed it.
+ *
+ * Reads the log once for all read models, and again for each `rowsMax` rows and for the row that differs.
  */
-export const checkAllRows = async (
-  options: RowCheckOptions,
-  fresh: () => ProjectionStore,
-): Promise<RowCheck> => {
-  const { storeOf, sample, rowsMax = ROWS_MAX } = options;
-  const check: RowCheck = { rows: 0, position: 0 };
-  let rows = 0;
-  for (const { name } of PROJECTIONS) {
-    const { live } = await storeOf(name).spaces(name);
-    if (live !== null) rows += await storeOf(name).count(live);
-  }
-  const partitions = Array.from({ length: Math.ceil(PARTITIONS / sample) }, (_, n) => n * sample);
-  const readings = Math.max(1, Math.ceil(rows / sample / rowsMax));
-  const size = Math.ceil(partitions.length / readings);
-  for (let first = 0; first < partitions.length && !check.difference; first += size)
-    await checkPartitions(options, {
-      fresh,
-      check,
-      partitions: partitions.slice(first, first + size),
-    });
-  return check;
-};
-
-/** Compares some partitions of all read models, and adds what it finds to the check. */
-const checkPartitions = async (
-  options: RowCheckOptions,
-  {
-    fresh,
-    check,
-    partitions,
-  }: { fresh: () => ProjectionStore; check: RowCheck; partitions: readonly number[] },
-): Promise<void> => {
-  const { log, skips, storeOf } = options;
-  const digested: Digested[] = [];
-  for (const projection of skips.over(PROJECTIONS)) {
-    const { live: space } = await storeOf(projection.name).spaces(projection.name);
+export const compareWithLog = async (options: LogComparisonOptions): Promise<LogComparison> => {
+  const { log, storeOf, projections, partitions, onProgress, rowsMax } = options;
+  const spaces: (FoldedSpace & { until: Position[] })[] = [];
+  const live = new Map<string, LivePartition>();
+  const compared: LogComparison = { rows: 0, partitions: 0, position: 0, differing: [] };
+  for (const projection of projections) {
+    const { name } = projection;
+    const { live: space } = await storeOf(name).spaces(name);
     if (space === null) continue;
-    const digests: bigint[] = [];
     const until = new Array<Position>(PARTITIONS).fill(0);
     for (const partition of partitions) {
-      const { checkpoint, rows } = await storeOf(projection.name).partitionRows(space, partition);
-      digests.push(await digestRows(rows));
+      const { checkpoint, rows } = await storeOf(name).partitionRows(space, partition);
       until[partition] = checkpoint;
-      check.rows += rows.length;
+      const digest = await digestRows(rows);
+      live.set(`${space} ${partition}`, { readModel: name, partition, checkpoint, digest });
+      compared.rows += rows.length;
+      compared.partitions += 1;
     }
-    digested.push({ projection, space, until, digests });
+    spaces.push({ projection, space, until });
   }
-  const onProgress = (position: Position) => options.onProgress(position, check.rows);
-  const order = { spaces: digested, partitions };
-  const folded = await digestFold(order, { log, fresh, onProgress });
-  check.position = Math.max(check.position, ...digested.flatMap(({ until }) => until));
-  for (const { projection, space, digests } of digested)
-    for (const [index, partition] of partitions.entries()) {
-      if (folded.get(space)?.[index] === digests[index]) continue;
-      const store = storeOf(projection.name);
-      const place = { space, partition };
-      check.difference = await comparePartition({ log, store, fresh }, projection, place);
-      check.position = check.difference.position;
-      return;
-    }
+  const upTo = Math.max(0, ...spaces.flatMap(({ until }) => until));
+  compared.position = upTo;
+  await fillPartitions({
+    log,
+    spaces,
+    partitions,
+    upTo,
+    rowsMax,
+    pageEvents: BATCH_EVENTS,
+    onProgress: (share) => onProgress(Math.floor(share * upTo), compared.rows),
+    async write(folded) {
+      const space = spaces.find((one) => one.space === folded.space);
+      const has = live.get(`${folded.space} ${folded.partition}`);
+      if (!space || !has || (await digestRows(jsonOf(space, folded))) === has.digest) return;
+      const { digest: _other, ...differing } = has;
+      compared.differing.push(differing);
+      compared.difference ??= await firstDifference(options, space, folded.partition);
+    },
+  });
+  return compared;
+};
+
+/** Small, so that a request waits for few events: larger batches are no faster. */
+const BATCH_EVENTS = 50;
+
+/** Compares a partition row by row; names no row if it was filled again meanwhile. */
+const firstDifference = async (
+  { log, storeOf }: Pick<RowCheckOptions, 'log' | 'storeOf'>,
+  space: FoldedSpace,
+  partition: number,
+): Promise<RowDifference> => {
+  const { name } = space.projection;
+  const { checkpoint, rows } = await storeOf(name).partitionRows(space.space, partition);
+  const until = new Array<Position>(PARTITIONS).fill(0).with(partition, checkpoint);
+  let again: RowJson[] = [];
+  await fillPartitions({
+    log,
+    spaces: [{ ...space, until }],
+    partitions: [partition],
+    upTo: checkpoint,
+    onProgress: () => {},
+    write: async (folded) => void (again = jsonOf(space, folded)),
+  });
+  const [change] = compareRows(rows, again).first;
+  return differenceOf(space.projection, change ?? NO_ROW, {
+    position: checkpoint,
+    events: (range) => allEvents(log, range),
+  });
+};
+
+const NO_ROW: RowChange = { scope: '', key: '', before: null, after: null, fields: [] };
+
+/** Describes a row that is another one in the log, with the last event that changed it. */
+const differenceOf = async (
+  projection: Projection,
+  { scope, key, before, after, fields }: RowChange,
+  { position, events }: { position: Position; events: Events },
+): Promise<RowDifference> => {
+  const difference = { readModel: projection.name, scope, key, position, fields };
+  const last = await lastEventOf(projection, difference, events);
+  return { ...difference, live: before, log: after, ...last };
+};
+
+/** Says in a sentence which row differs, in what, and what changed it last. */
+export const differenceText = (difference: RowDifference): string => {
+  const { scope, key, live, log, fields, lastEvent } = difference;
+  if (scope === '' && key === '') return 'its rows differed, and were filled again meanwhile';
+  const how =
+    live === null
+      ? 'is missing'
+      : log === null
+        ? 'is not in the log'
+        : `differs in ${fields.join(', ') || 'the order of its members'}`;
+  const after = lastEvent ? `; changed last by ${lastEvent.type} at ${lastEvent.position}` : '';
+  return `${key} of ${scope} ${how}${after}`;
+};
+
+/** Compares all rows, or those of a sample of the partitions. */
+export const checkAllRows = async ({
+  skips,
+  sample,
+  ...options
+}: RowCheckOptions): Promise<RowCheck> => {
+  const partitions = Array.from({ length: Math.ceil(PARTITIONS / sample) }, (_, n) => n * sample);
+  const projections = skips.over(PROJECTIONS);
+  const { rows, position, difference } = await compareWithLog({
+    ...options,
+    projections,
+    partitions,
+  });
+  return { rows, position: difference?.position ?? position, ...(difference && { difference }) };
 };
 
 const PAGE = 1_000;
@@ -223,28 +230,6 @@ async function* allEvents(
     last = page.at(-1)?.position ?? upTo;
   }
 }
-
-/** Compares a partition row by row; names no row if it was filled again meanwhile. */
-const comparePartition = async (
-  {
-    log,
-    store,
-    fresh,
-  }: Pick<RowCheckOptions, 'log'> & { store: RowsReader; fresh: () => ProjectionStore },
-  projection: Projection,
-  { space, partition }: { space: Space; partition: number },
-): Promise<RowDifference> => {
-  const { checkpoint, rows } = await store.partitionRows(space, partition);
-  const empty = fresh();
-  const until = new Array<Position>(PARTITIONS).fill(0).with(partition, checkpoint);
-  const target = { ...(await openTarget(empty, { projection, space })), until };
-  await fill({ log, targets: [target], upTo: checkpoint });
-  const again = await empty.partitionRows(space, partition);
-  const found = firstDifference(rows, again.rows) ?? { scope: '', key: '', live: null, log: null };
-  const difference = { readModel: projection.name, ...found, position: checkpoint };
-  const last = await lastEventOf(projection, difference, (range) => allEvents(log, range));
-  return { ...difference, ...last };
-};
 
 /** Live rows that belong to an owner, and the checkpoint that they were read with. */
 type Snapshot = {
@@ -303,13 +288,10 @@ export const checkOwnerRows = async (
     const own = rows.filter((row) => ownScopes.has(row.scope) || names.has(nameOfRow(row)));
     check.rows += own.length;
     onProgress(check.position, check.rows);
-    const found = firstDifference(own, folded);
-    if (!found) continue;
-    const difference = { readModel: projection.name, ...found, position: checkpoint };
-    return {
-      ...check,
-      difference: { ...difference, ...(await lastEventOf(projection, difference, events)) },
-    };
+    const [change] = compareRows(own, folded).first;
+    if (!change) continue;
+    const at = { position: checkpoint, events };
+    return { ...check, difference: await differenceOf(projection, change, at) };
   }
   return check;
 };

@@ -38,11 +38,20 @@ export type Row = object;
 /** Both parts are ASCII, so that all stores sort them equally. */
 export type RowKey = { scope: string; key: string };
 
-/** A row as JSON, as the store has it. */
-export type RowJson = RowKey & { json: string };
-
 /** A row's place in a list of its scope: the name, in ASCII, and the ascending sort key. A row has one in each list. */
 export type ListEntry = readonly [list: string, sort: number];
+
+/** The list of all rows that have a sort key. It follows from the rows, so a digest does not include it. */
+export const ALL_ROWS = '';
+
+/** Orders the entries of a row by the names of their lists. */
+export const entriesInOrder = (entries: readonly ListEntry[]): ListEntry[] =>
+  entries.toSorted(([one, at], [other, place]) =>
+    one === other ? at - place : one < other ? -1 : 1,
+  );
+
+/** A row as JSON, as the store has it, and its entries in the order of `entriesInOrder`. */
+export type RowJson = RowKey & { json: string; entries: readonly ListEntry[] };
 
 export type RowWrite = {
   scope: string;

@@ -253,6 +253,7 @@ export type CheckState = {
     position: number;
     live: string | null;
     log: string | null;
+    fields: string[];
     lastEvent?: { position: number; type: string; stream: string };
   };
   failure?: string;

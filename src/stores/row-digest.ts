@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { ListEntry, RowKey } from '#src/ports/read-model.ts';
+import { ALL_ROWS, type ListEntry, type RowKey } from '#src/ports/read-model.ts';
 
 /** Hexadecimal digits of a hash. */
 export const HASH_DIGITS = 12;
@@ -16,9 +16,6 @@ const MODULUS = 16 ** HASH_DIGITS;
 export class RowDamaged extends Error {
   override readonly name = 'RowDamaged';
 }
-
-/** The list of all rows that have a sort key. It follows from the rows, so a digest does not include it. */
-export const ALL_ROWS = '';
 
 export const hashText = (text: string): string => hash('sha256', text, 'hex').slice(0, HASH_DIGITS);
 

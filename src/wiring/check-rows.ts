@@ -7,7 +7,6 @@ import {
   checkOwnerRows,
 } from '#projections/engine/row-check.ts';
 import type { Skip, Skips } from '#projections/engine/skips.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { foldPages } from '#src/audits/replays.ts';
 import type { CheckedRows } from '#src/reading/projections.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
@@ -26,7 +25,7 @@ export const rowCheckOf =
   ({ owner, sample }, onProgress) => {
     const options = { log, skips, storeOf, sample, onProgress };
     return owner === undefined
-      ? checkAllRows(options, memoryStore)
+      ? checkAllRows(options)
       : checkOwnerRows(owner, options, (range) => foldPages(log, owner, range));
   };
 

@@ -64,7 +64,6 @@ import type {
 } from '#src/reading/projections.ts';
 import { present } from '#src/shared/json.ts';
 import { runs } from '#src/shared/work.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
 import { observedStore } from '#src/stores/observed.ts';
 import { networkRiskOf } from '#src/stores/redis/connect.ts';
 import { ROW_FORMAT } from '#src/stores/redis/scripts.ts';
@@ -700,9 +699,9 @@ const verifyNow = async (deps: ProjectionDeps, name: string, state: VerifyState)
     state.position = position;
   });
   state.rows = result.rows;
-  state.mismatches = result.mismatches.map(({ partition, checkpoint, live, fresh }) => ({
+  state.mismatches = result.mismatches.map(({ partition, checkpoint, detail }) => ({
     partition,
-    detail: `at ${checkpoint}: ${live.rows} rows live, ${fresh.rows} rows rebuilt, digests differ`,
+    detail: `at ${checkpoint}: ${detail}`,
   }));
 };
 
@@ -713,8 +712,7 @@ const compareWithLog = async (
 ): Promise<ReadModelVerification> => {
   const stack = stackOf(name);
   const projections = stack.projections.filter((one) => one.name === name);
-  if (projections.length > 0)
-    return verify({ log, ...stack, projections, fresh: memoryStore(), onProgress });
+  if (projections.length > 0) return verify({ log, ...stack, projections, onProgress });
   const fresh = sqliteCatalog(':memory:');
   try {
     return await verifyCatalog({ log, catalog, skips, fresh, onProgress });

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import { type ProjectionStore, partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
 import { checkAllRows, checkOwnerRows } from '#projections/engine/row-check.ts';
 import { Skips } from '#projections/engine/skips.ts';
@@ -138,7 +138,7 @@ describe('A check of live rows', () => {
         lastEvent: { stream: expect.stringContaining(`${OWNER}-link_`) },
       };
       expect((await checkOwnerRows(OWNER, options, eventsOf)).difference).toMatchObject(expected);
-      expect((await checkAllRows(options, memoryStore)).difference).toMatchObject(expected);
+      expect((await checkAllRows(options)).difference).toMatchObject(expected);
     }
   });
 
@@ -167,7 +167,7 @@ describe('A check of live rows', () => {
             rowsMax,
             onProgress() {},
           };
-          const { difference } = await checkAllRows(options, memoryStore);
+          const { difference } = await checkAllRows(options);
           expect(difference).toMatchObject({ readModel: name, scope, key, log: row.json });
         }
         break;

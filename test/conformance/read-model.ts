@@ -241,14 +241,21 @@ export const readModelConformance = (
     });
 
     test('A read model store reads the rows of a partition with its checkpoint, and none of other partitions', async () => {
-      await store.commit(SPACE, [
-        batch('anna', 0, 3, [put('anna', 'a', { n: 1 }), put('anna', 'b', { n: 2 })]),
-      ]);
+      const listed = { ...put('anna', 'b', { n: 2 }, 7), added: [['new', 2] as const] };
+      await store.commit(SPACE, [batch('anna', 0, 3, [put('anna', 'a', { n: 1 }), listed])]);
       const { checkpoint, rows } = await store.partitionRows(SPACE, ANNA);
       expect(checkpoint).toBe(3);
       expect(rows.toSorted((a, b) => (a.key < b.key ? -1 : 1))).toEqual([
-        { scope: 'anna', key: 'a', json: '{"n":1}' },
-        { scope: 'anna', key: 'b', json: '{"n":2}' },
+        { scope: 'anna', key: 'a', json: '{"n":1}', entries: [] },
+        {
+          scope: 'anna',
+          key: 'b',
+          json: '{"n":2}',
+          entries: [
+            ['', 7],
+            ['new', 2],
+          ],
+        },
       ]);
       expect(await store.partitionRows(SPACE, (ANNA + 1) % 64)).toEqual({
         checkpoint: 0,

@@ -2,7 +2,12 @@ import { expect, test } from 'vitest';
 import { addDifferences, compareRows } from '#projections/engine/compare-rows.ts';
 
 const rowsOf = (rows: Record<string, object>) =>
-  Object.entries(rows).map(([key, row]) => ({ scope: 'anna', key, json: JSON.stringify(row) }));
+  Object.entries(rows).map(([key, row]) => ({
+    scope: 'anna',
+    key,
+    json: JSON.stringify(row),
+    entries: [],
+  }));
 
 test('Equal rows have no differences, in whatever order they are', () => {
   const rows = rowsOf({ a: { count: 1 }, b: { count: 2 } });
@@ -37,4 +42,23 @@ test('The first ten differences of all partitions are kept in order of scope and
   expect(total.first.map(({ key }) => key)).toEqual(
     Array.from({ length: 10 }, (_, at) => `k${10 + at}`),
   );
+});
+
+test('Rows differ that are in other lists, or at other places of them', () => {
+  const row = { scope: 'anna', key: 'a', json: '{"n":1}' };
+  const [old, moved] = [
+    { ...row, entries: [['', 1] as const] },
+    { ...row, entries: [['', 2] as const] },
+  ];
+  expect(compareRows([old], [moved])).toMatchObject({
+    rows: 1,
+    fields: { lists: 1 },
+    first: [{ before: '{"lists":[["",1]]}', after: '{"lists":[["",2]]}', fields: ['lists'] }],
+  });
+  const both = { ...moved, json: '{"n":2}' };
+  expect(compareRows([old], [both]).first[0]).toMatchObject({
+    before: row.json,
+    after: both.json,
+    fields: ['n', 'lists'],
+  });
 });

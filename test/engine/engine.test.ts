@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
@@ -15,7 +15,7 @@ beforeEach(() => ({ log, store, start, countOf, end } = world()));
 afterEach(() => end());
 
 const faults = async (projections: readonly Projection[] = [tally()]) =>
-  (await verify({ log, store, projections, fresh: memoryStore() })).mismatches;
+  (await verify({ log, store, projections })).mismatches;
 
 describe('An engine', () => {
   test('An engine goes live at once on an empty log, and folds every appended event', async () => {

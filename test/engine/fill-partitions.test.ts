@@ -8,7 +8,7 @@ import { Skips } from '#projections/engine/skips.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { ALL_PARTITIONS, type ProjectionStore } from '#src/ports/read-model.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
 import { fillsInThreads } from '#src/wiring/fill-threads.ts';

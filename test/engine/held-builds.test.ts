@@ -10,7 +10,7 @@ import {
 } from '#projections/engine/held-builds.ts';
 import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import { partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
 import { append, appendMany, awaitPassed, rebuild, tally, world } from '../support/world/engine.ts';
 
@@ -108,7 +108,6 @@ describe('A held build', () => {
       log,
       store,
       projections: [doubling],
-      fresh: memoryStore(),
     });
     expect(mismatches.map(({ partition }) => partition)).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pairEngines, pairReadModels, localReadModels } from '#projections/engine/readers.ts';
 import { rebuildAll } from '#projections/engine/operator.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { append, awaitPassed, copying, tally, world } from '../support/world/engine.ts';
 

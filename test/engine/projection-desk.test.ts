@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { FillControl } from '#projections/engine/fill-control.ts';
 import { Skips } from '#projections/engine/skips.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import type { ProjectionDesk } from '#src/reading/projections.ts';
 import { catalogBuilds } from '#src/stores/sqlite/catalog/catalog.ts';
 import { projectionDesk } from '#src/wiring/read-models.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { localReadModels } from '#projections/engine/readers.ts';
 import { rebuildAll, verify } from '#projections/engine/operator.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { FillControl } from '#projections/engine/fill-control.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
@@ -24,8 +24,7 @@ let { log, store, start, countOf, end } = world();
 beforeEach(() => ({ log, store, start, countOf, end } = world()));
 afterEach(() => end());
 
-const check = (projections = [projection]) =>
-  verify({ log, store, projections, fresh: memoryStore() });
+const check = (projections = [projection]) => verify({ log, store, projections });
 
 /** A log that calls `work` before each batch that a rebuild reads. */
 const reading = (work: (batch: number) => Promise<void> | void): EventLog => {
@@ -379,7 +378,7 @@ describe('A new version', () => {
 });
 
 describe('Verify', () => {
-  test('Verify finds a wrong row, a missing row and a surplus row', async () => {
+  test('Verify finds a wrong row, a missing row, a surplus row and a surplus entry of a list', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     expect(await check()).toEqual({ partitions: 64, rows: 4, mismatches: [] });
@@ -395,13 +394,17 @@ describe('Verify', () => {
       const writes = [{ scope: owner, key: 'tally', row, sort: null }];
       await store.commit(space, [{ partition, from: at, to: at, writes }]);
     }
+    const carla = partitionOf('carla');
+    const [from, row] = [checkpoints[carla] ?? 0, store.peek(space, 'carla', 'tally') ?? {}];
+    const listed = { scope: 'carla', key: 'tally', row, sort: (row as Tally).sort };
+    const writes = [{ ...listed, added: [['x', 1] as const] }];
+    await store.commit(space, [{ partition: carla, from, to: from, writes }]);
     const { mismatches } = await check();
-    const rows = mismatches.map(({ partition, live, fresh }) => [partition, live.rows, fresh.rows]);
-    const expected = [
-      [partitionOf('anna'), 1, 1],
-      [partitionOf('boris'), 0, 1],
-      [partitionOf('nobody'), 1, 0],
-    ];
-    expect(rows.toSorted()).toEqual(expected.toSorted());
+    const found = mismatches.map(({ partition }) => partition);
+    const wrong = ['anna', 'boris', 'carla', 'nobody'].map(partitionOf);
+    expect(found.toSorted()).toEqual(wrong.toSorted());
+    expect(mismatches[0]?.detail).toMatch(
+      /^tally of (anna differs in count; changed last by RequestBound at \d+|carla differs in lists; changed last by RequestBound at \d+|boris is missing; changed last by RequestBound at \d+|nobody is not in the log)$/,
+    );
   });
 });

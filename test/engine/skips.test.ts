@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '#projections/engine/operator.ts';
 import { REPAIRS_STREAM, Skips } from '#projections/engine/skips.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
@@ -67,7 +67,7 @@ const unparked = (engine: Awaited<ReturnType<typeof start>>): Promise<void> =>
   until(async () => (await engine.status()).every((one) => one.parked.length === 0));
 
 const faults = async (skips: Skips, projections = poisoned(skips)) =>
-  (await verify({ log, store, projections, fresh: memoryStore() })).mismatches;
+  (await verify({ log, store, projections })).mismatches;
 
 const skipsInLog = async (): Promise<Skips> => {
   const skips = new Skips();

@@ -5,7 +5,7 @@ import { advance } from '#projections/engine/fold.ts';
 import { findLiveSpace, advanceCheckpoints, openTarget } from '#projections/engine/target.ts';
 import { SubscriptionBuffer } from '#projections/engine/engine.ts';
 import { memoryEventLog } from '../support/memory-event-log.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import type { SubscriptionItem } from '#src/ports/event-log.ts';
 import { partitionOf, ALL_PARTITIONS, type ProjectionStore } from '#src/ports/read-model.ts';
 import {

@@ -1,7 +1,7 @@
 /** Erasures that stopped between the event and the destruction of the key are completed at the next start. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { finishErasures } from '#src/privacy/erase-subject.ts';
 import { openService } from '../support/world/open-service.ts';

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { listRecords } from '#src/records/list-records.ts';
 import { readChanges } from '#src/records/changes.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../support/memory-read-model.ts';
 import type { LocalStore, ReadModels } from '#src/ports/read-model.ts';
 import { happened, type Given, inLog, MIDNIGHT } from '../support/world/fold.ts';
 import { foldInto, HOUR_MS, LISTED, readLeads } from '../support/oracle/listed-leads.ts';

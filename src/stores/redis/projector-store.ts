@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import {
+  entriesInOrder,
   type ListEntry,
   type PartitionBatch,
   type PartitionFill,
@@ -343,8 +344,26 @@ export class ProjectorStore {
   }
 
   async partitionRows(space: Space, partition: number) {
-    const { checkpoint, rows } = await this.#snapshot(space, partition);
-    return { checkpoint, rows: Array.from(rows, rowOf) };
+    const { checkpoint, rows, members } = await this.#snapshot(space, partition);
+    const lists = new Map<string, ListEntry[]>();
+    for (const member of members.keys()) {
+      const { scope, key, entry } = splitMember(member);
+      const own = lists.get(fieldOf(scope, key)) ?? [];
+      own.push(entry);
+      lists.set(fieldOf(scope, key), own);
+    }
+    return {
+      checkpoint,
+      rows: Array.from(rows, ([field, value]): RowJson => {
+        const [scope, key] = splitField(field);
+        return {
+          scope,
+          key,
+          json: rowJson(value),
+          entries: entriesInOrder(lists.get(field) ?? []),
+        };
+      }),
+    };
   }
 
   async count(space: Space): Promise<number> {
@@ -454,11 +473,6 @@ const groupsOf = (batches: readonly PartitionBatch[]): PartitionBatch[][] => {
     rows += batch.writes.length;
   }
   return groups;
-};
-
-const rowOf = ([field, value]: [string, string]): RowJson => {
-  const [scope, key] = splitField(field);
-  return { scope, key, json: rowJson(value) };
 };
 
 /** Throws RowDamaged. */

@@ -6,6 +6,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Cluster, type Redis } from 'ioredis';
 import type { Position } from '#src/ports/event-log.ts';
 import {
+  ALL_ROWS,
   type ListEntry,
   type ListQuery,
   type Row,
@@ -15,14 +16,7 @@ import {
   type Space,
   readModelOf,
 } from '#src/ports/read-model.ts';
-import {
-  ALL_ROWS,
-  HASH_DIGITS,
-  hashText,
-  RowDamaged,
-  rowText,
-  hexOf,
-} from '#src/stores/row-digest.ts';
+import { HASH_DIGITS, hashText, RowDamaged, rowText, hexOf } from '#src/stores/row-digest.ts';
 
 /**
  * The keys of a partition in Redis. Every key begins with the log's identity, so that rows of other logs are not

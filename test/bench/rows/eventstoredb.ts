@@ -12,7 +12,7 @@ import {
 import { rebuildAll } from '#projections/engine/operator.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { eventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../../support/memory-read-model.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { systemClock, systemIds } from '#src/system/ids.ts';
 import { type EventLog, NO_STREAM, type StoredEvent } from '#src/ports/event-log.ts';

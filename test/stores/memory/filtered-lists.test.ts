@@ -1,4 +1,4 @@
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../../support/memory-read-model.ts';
 import { filteredListConformance } from '../../conformance/filtered-lists.ts';
 import { LISTED } from '../../support/oracle/listed-leads.ts';
 import { readersOf } from '../../support/world/readers.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../../support/memory-read-model.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { readModelConformance } from '../../conformance/read-model.ts';
 import { readersOf } from '../../support/world/readers.ts';

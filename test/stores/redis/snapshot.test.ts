@@ -1,6 +1,6 @@
 /** Rows of a large partition in Redis, read in small commands while a projector commits to it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../../support/memory-read-model.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
 import { PAGE_BYTES } from '#src/stores/redis/scripts.ts';
 import { type PartitionBatch, partitionOf, type RemoteStore } from '#src/ports/read-model.ts';

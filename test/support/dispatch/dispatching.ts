@@ -5,7 +5,7 @@ import { localReadModels } from '#projections/engine/readers.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '../memory-event-log.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../memory-read-model.ts';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { systemIds } from '#src/system/ids.ts';
 import { freshKeyring } from '#src/system/keyring.ts';

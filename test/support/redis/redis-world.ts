@@ -1,6 +1,6 @@
 /** A log in memory, its read models in Redis, and readers whose answers are checked against the log. */
 import { memoryEventLog } from '../memory-event-log.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../memory-read-model.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
 import { redisMembership } from '#src/stores/redis/request-store.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
@@ -118,7 +118,7 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
   };
 
   const mismatches = async ({ store }: Process) =>
-    (await verify({ log, store, projections, fresh: memoryStore() })).mismatches;
+    (await verify({ log, store, projections })).mismatches;
 
   const end = async (): Promise<void> => {
     for (const { stop } of processes) await stop();

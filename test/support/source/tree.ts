@@ -183,7 +183,6 @@ export const LAYERS: Layer[] = [
   },
   { place: STORES, may: [STORES, 'src/ports/', 'contracts/registries/events.ts', 'node:'] },
   store('eventstoredb', '@eventstore/db-client'),
-  store('memory'),
   store('redis', 'ioredis'),
   store('sqlite', 'contracts/registries/events.ts'),
   { place: 'src/system/', may: ['src/system/', 'src/ports/', 'node:', '@prometheus-io/client'] },

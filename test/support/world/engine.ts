@@ -1,6 +1,6 @@
 /** An engine over a log in memory, and a read model in which an event folded twice is visible. */
 import { memoryEventLog } from '../memory-event-log.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../memory-read-model.ts';
 import {
   type EngineOptions,
   type Engine,

@@ -4,7 +4,7 @@ import { remoteReadModels } from '#projections/engine/readers.ts';
 import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '../memory-event-log.ts';
-import { memoryStore } from '#src/stores/memory/read-model.ts';
+import { memoryStore } from '../memory-read-model.ts';
 import type { EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
 import {
   type ListQuery,
@@ -184,8 +184,7 @@ export const remoteStoreWorld = (
     away: (is: boolean) => void (isAway = is),
     /** Empties the store, as a flush does. */
     lose: () => void (held = memoryStore()),
-    mismatches: async () =>
-      (await verify({ log, store: held, projections, fresh: memoryStore() })).mismatches,
+    mismatches: async () => (await verify({ log, store: held, projections })).mismatches,
     async end(): Promise<void> {
       isAway = false;
       for (const { stop } of processes) await stop();

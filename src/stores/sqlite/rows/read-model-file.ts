@@ -10,6 +10,8 @@ import { pathToFileURL } from 'node:url';
 import { inTransaction, openPrivate, queryValue, removeDatabase } from '#src/stores/sqlite/open.ts';
 import { isDamage, messageOfError, sqliteCodeOf } from '#src/stores/sqlite/failure.ts';
 import {
+  ALL_ROWS,
+  entriesInOrder,
   type ListEntry,
   type ListQuery,
   type Row,
@@ -23,7 +25,6 @@ import {
 } from '#src/ports/read-model.ts';
 import {
   addHash,
-  ALL_ROWS,
   entryHash,
   hashOf,
   noRows,
@@ -299,6 +300,7 @@ export class Statements {
   }
 }
 
+const ENTRIES_OF = 'SELECT scope, list, sort, key FROM entries WHERE part = ?';
 const ROWS_OF = 'SELECT scope, key, sort, hash, json FROM rows WHERE part = ?';
 
 /**
@@ -312,17 +314,25 @@ export const checkPartition = (db: DatabaseSync, part: number, written: RowDiges
       throw new RowDamaged('the hash of a row does not fit');
     check.addRow(row, row.sort, row.hash);
   }
-  const entries = db.prepare('SELECT scope, list, sort, key FROM entries WHERE part = ?');
-  for (const { list, sort, ...row } of entries.iterate(part) as Iterable<EntryColumns>)
+  for (const { list, sort, ...row } of db
+    .prepare(ENTRIES_OF)
+    .iterate(part) as Iterable<EntryColumns>)
     check.addEntry(row, [list, sort]);
   check.requireDigest(written);
 };
 
 /** Reads the rows of a partition as the file has them, also damaged ones, in order of scope and key. */
 export function* rowsOfPartition(db: DatabaseSync, part: number): Generator<RowJson> {
+  const lists = new Map<string, ListEntry[]>();
+  for (const entry of db.prepare(ENTRIES_OF).iterate(part) as Iterable<EntryColumns>) {
+    const name = `${entry.scope}\n${entry.key}`;
+    const own = lists.get(name) ?? [];
+    own.push([entry.list, entry.sort]);
+    lists.set(name, own);
+  }
   const rows = db.prepare(`${ROWS_OF} ORDER BY scope, key`);
   for (const { scope, key, json } of rows.iterate(part) as Iterable<RowColumns>)
-    yield { scope, key, json };
+    yield { scope, key, json, entries: entriesInOrder(lists.get(`${scope}\n${key}`) ?? []) };
 }
 
 /**

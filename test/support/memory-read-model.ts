@@ -3,6 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
 import {
+  ALL_ROWS,
+  entriesInOrder,
   type RowJson,
   type ListEntry,
   type ListQuery,
@@ -29,11 +31,19 @@ const readPartition = async (
   if (!partition) return { checkpoint: 0, rows: [] };
   const { checkpoint, scopes } = partition;
   const rows: RowJson[] = [];
-  for (const [scope, { key, row, rows: several }] of scopes)
+  for (const [scope, { key, row, rows: several, order, lists }] of scopes) {
+    const all = [...(order ? [[ALL_ROWS, order] as const] : []), ...(lists ?? [])];
+    const entriesOf = (own: string): ListEntry[] =>
+      all.flatMap(([list, { keys, sorts }]) => {
+        const at = keys.indexOf(own);
+        return at < 0 ? [] : [[list, sorts[at] ?? 0] as const];
+      });
     for (const [own, value] of several ?? [[key, row] as const]) {
       if (rows.length % rowsInTurn === rowsInTurn - 1) await nextTurn();
-      rows.push({ scope, key: own, json: JSON.stringify(value) });
+      const entries = entriesInOrder(entriesOf(own));
+      rows.push({ scope, key: own, json: JSON.stringify(value), entries });
     }
+  }
   const isUnchanged = partition.checkpoint === checkpoint;
   return isUnchanged ? { checkpoint, rows } : readPartition(partition, Infinity);
 };
