@@ -1,8 +1,10 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openBuild } from '#src/stores/sqlite/rows/build-file.ts';
+import { filesOf } from '#src/stores/sqlite/rows/read-model-file.ts';
 import { sqliteStore, type SqliteStoreOptions } from '#src/stores/sqlite/rows/read-model.ts';
 import {
   type LocalStore,
@@ -193,6 +195,55 @@ describe('The file of the read models', () => {
     await store.check?.(SPACE, PARTITION);
     expect(await store.count(SPACE)).toBe(1);
     await store.close();
+  });
+
+  test("The read models' file that is found damaged in a turn undoes the commits of the turn", async () => {
+    const store = open({ cacheRowsMax: 0 });
+    await store.goLive(SPACE);
+    await commit(store, 0);
+    const pending = commit(store, 1);
+    {
+      using get = vi.spyOn(StatementSync.prototype, 'get').mockImplementation(() => {
+        throw Object.assign(new Error('database disk image is malformed'), { errcode: 11 });
+      });
+      expect(() => store.peek(SPACE, 'anna', 'k0')).toThrow(ReadModelRebuilding);
+      expect(get).toHaveBeenCalled();
+    }
+    await expect(pending).rejects.toThrow(ReadModelRebuilding);
+    expect(discarded).toHaveLength(1);
+    expect(await commit(store, 0)).toEqual(['committed']);
+    await store.close();
+  });
+
+  test("The read models' file gives way to that of a build when the last of its spaces is dropped", async () => {
+    const next = 'things@1.2';
+    const store = open();
+    await store.goLive(SPACE);
+    await commit(store, 0, 600);
+    const build = store.beginBuild([next]) ?? '';
+    expect(filesOf(file)).toEqual([file, build]);
+    const rows = [{ scope: 'anna', key: 'k0', row: { n: 'new' }, sort: null }];
+    {
+      using filled = openBuild(build, new SharedArrayBuffer(4));
+      expect(filled.emptyPartitions(next).size).toBe(64);
+      filled.fillPartition(next, PARTITION, { position: 600, rows });
+      expect(filled.emptyPartitions(next).size).toBe(63);
+    }
+    store.endBuild(build);
+    expect((await store.checkpoints(next))[PARTITION]).toBe(600);
+    await store.goLive(next);
+    expect(store.live('things')).toBe(next);
+    await store.close();
+
+    const again = open();
+    expect(again.live('things')).toBe(next);
+    expect(again.peek(next, 'anna', 'k0')).toEqual({ n: 'new' });
+    // A fill that continues writes there, and not where a space is live.
+    expect(again.beginBuild([next])).toBeUndefined();
+    await again.drop(SPACE);
+    expect(filesOf(file)).toEqual([build]);
+    expect(await again.spaces('things')).toEqual({ live: next, all: [next] });
+    await again.close();
   });
 
   test("The read models' file shows no change of a row that was loaded and never committed", async () => {

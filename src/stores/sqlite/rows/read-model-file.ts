@@ -508,7 +508,7 @@ export class RowsFile {
 
   /** Ends a failed transaction. Returns what the caller must throw. */
   #failure(current: OpenFile, error: unknown): unknown {
-    if (isDamage(error)) return this.#undo(this.#discard(current, error));
+    if (isDamage(error)) return this.#discard(current, error);
     if (sqliteCodeOf(error) === undefined) return error;
     // SQLite rolls back by itself on some errors.
     if (current.db.isTransaction) current.db.exec('ROLLBACK');
@@ -530,7 +530,8 @@ export class RowsFile {
     this.#options.onEmptied();
     this.#options.onDiscarded(message);
     current.db.close();
-    return new ReadModelRebuilding(`the file of the read models cannot be read: ${message}`);
+    const reason = `the file of the read models cannot be read: ${message}`;
+    return this.#undo(new ReadModelRebuilding(reason));
   }
 
   #create(): DatabaseSync {

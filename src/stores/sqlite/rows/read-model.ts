@@ -226,7 +226,10 @@ class SqliteRows {
     file.write((sql) => sql.dropSpace(id, space));
     await file.committed();
     this.#forget(state);
-    if (this.#removeEmptyFiles()) return;
+    const live = new Set(this.#live.values());
+    // The rows of a file without a live space go with the file, when its last space does.
+    const isUsed = this.#statesIn(file).some((other) => live.has(other.space));
+    if (this.#removeEmptyFiles() || !isUsed) return;
     // One partition per turn: a large space takes seconds, and the process serves meanwhile.
     for (let partition = 0; partition < PARTITIONS; partition++) {
       await nextTurn();
