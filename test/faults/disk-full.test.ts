@@ -124,10 +124,9 @@ describe.skipIf(!isMounted)('A service on a full disk (needs the right to mount 
       const visits = Array.from({ length: 20 }, () => fetch(shortUrl, { redirect: 'manual' }));
       for (const { status } of await Promise.all(visits)) expect(status).toBe(302);
     } while ((await unrecorded(run)) === 0);
-    // Reads continue until the read models, too, have failed to write to the full disk.
-    const { log } = service;
-    const isWaiting = () => log().includes('the file of the read models cannot be written');
-    while (!isWaiting()) expect(await reads(run)).toEqual(ALL_WELL);
+    // A read model that lacks an event because its file is full says so; all others continue.
+    for (const [path, status] of Object.entries(await reads(run)))
+      expect(path === 'live' ? [200] : [200, 503], path).toContain(status);
     expect(service.child.exitCode, service.log()).toBeNull();
 
     expect(mount('remount', 'size=64m')).toBe(true);
@@ -138,7 +137,7 @@ describe.skipIf(!isMounted)('A service on a full disk (needs the right to mount 
       back = await write(run, refusedFirst)
     )
       expectFull(back);
-    expect(await reads(run)).toEqual(ALL_WELL);
+    await expect.poll(() => reads(run)).toEqual(ALL_WELL);
     // A retry with the same key completes each refused or uncertain write, and replays each acknowledged one.
     for (let again = 0; again <= n; again += 1) expect((await write(run, again)).status).toBe(201);
     expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
