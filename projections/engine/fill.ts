@@ -13,6 +13,7 @@ import {
   RETRY_MS_FIRST,
   RETRY_MS_MAX,
   createRouter,
+  reportUnknown,
 } from './fold.ts';
 import type { FillControl } from './fill-control.ts';
 import { fillPartitions } from './folded-rows.ts';
@@ -159,6 +160,7 @@ const fillHere = async (
     async onPage(events, to) {
       await options.control?.allow(events.length, options.signal);
       if (to <= seen) return;
+      reportUnknown(events, options.onUnknownType);
       // Events that are read again for other partitions are known to those who share the reading.
       await options.onBatch?.(eventsAfter(seen, eventsUpTo(events, to)), to);
       seen = to;

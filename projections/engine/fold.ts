@@ -437,3 +437,11 @@ export const createRouter = (
     return routed;
   };
 };
+
+/** Names the events of types that this version does not know, which no read model handles. */
+export const reportUnknown = (
+  events: readonly FoldEvent[],
+  onUnknownType: FoldContext['onUnknownType'],
+): void => {
+  for (const event of events) if (!KNOWN_TYPES.has(event.type)) onUnknownType?.(event);
+};

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
-import { memoryStore } from '../support/memory-read-model.ts';
 import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';

@@ -10,7 +10,6 @@ import {
 } from '#projections/engine/held-builds.ts';
 import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
-import { memoryStore } from '../support/memory-read-model.ts';
 import { partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
 import { append, appendMany, awaitPassed, rebuild, tally, world } from '../support/world/engine.ts';
 

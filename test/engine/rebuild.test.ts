@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { localReadModels } from '#projections/engine/readers.ts';
 import { rebuildAll, verify } from '#projections/engine/operator.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { memoryStore } from '../support/memory-read-model.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { FillControl } from '#projections/engine/fill-control.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';

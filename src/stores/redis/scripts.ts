@@ -59,8 +59,8 @@ export const keysOf = (log: string): Keys => {
 /** Hexadecimal digits of a sort position: enough for all safe integers, which then sort as text. */
 const SORT_DIGITS = 14;
 
-/** Added to the version of a read model. Rows of format 0 had no hash. */
-export const ROW_FORMAT = 1_000;
+/** Added to the version of a read model. Rows of format 0 had no hash, and entries of format 1 another one. */
+export const ROW_FORMAT = 2_000;
 
 /** NUL occurs in no scope and no key, and sorts before all other characters. */
 const SEPARATOR = '\0';

@@ -1,6 +1,5 @@
 /** A log in memory, its read models in Redis, and readers whose answers are checked against the log. */
 import { memoryEventLog } from '../memory-event-log.ts';
-import { memoryStore } from '../memory-read-model.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
 import { redisMembership } from '#src/stores/redis/request-store.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
