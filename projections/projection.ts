@@ -2,8 +2,8 @@
 import type { EventType, Happened } from '#contracts/registries/events.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import {
-  ALL_ROWS,
   entriesInOrder,
+  entriesOfNew,
   type ListEntry,
   type Row,
   type Space,
@@ -68,13 +68,8 @@ export type Projection<R extends Row = Row> = {
 export const entriesOf = (
   { sort, lists }: Pick<Projection, 'sort' | 'lists'>,
   row: Row,
-): ListEntry[] => {
-  const place = sort?.(row) ?? null;
-  return entriesInOrder([
-    ...(place === null ? [] : [[ALL_ROWS, place] as const]),
-    ...(lists?.(row) ?? []),
-  ]);
-};
+): ListEntry[] =>
+  entriesInOrder(entriesOfNew({ sort: sort?.(row) ?? null, added: lists?.(row) ?? [] }));
 
 export const spaceOfBuild = (
   projection: Pick<Projection, 'name' | 'version'>,

@@ -10,7 +10,13 @@ import {
   type RowKey,
   type RowWrite,
 } from '#src/ports/read-model.ts';
-import { addDifferences, compareRows, noDifferences, type RowDifferences } from './compare-rows.ts';
+import {
+  addDifferences,
+  compareRows,
+  nameOfRow,
+  noDifferences,
+  type RowDifferences,
+} from './compare-rows.ts';
 import type { Engine, FollowedTarget } from './engine.ts';
 import { entriesBeyond } from './fold.ts';
 import { ownScopesOf } from './row-check.ts';
@@ -40,7 +46,6 @@ const PASSES_MAX = 4;
 /** Rows that are replaced between two batches of the loop, so that requests wait for few of them. */
 const ROWS_AT_ONCE = 500;
 
-const nameOf = ({ scope, key }: RowKey): string => JSON.stringify([scope, key]);
 const keyOf = (name: string): RowKey => {
   const [scope, key] = JSON.parse(name) as [string, string];
   return { scope, key };
@@ -106,7 +111,7 @@ const readPlaces = async (
   for await (const page of events({ after: 0, upTo }))
     for (const event of page) {
       count += 1;
-      for (const place of fold.placesOf(event)) names.add(nameOf(place));
+      for (const place of fold.placesOf(event)) names.add(nameOfRow(place));
     }
   return count > 0 ? { scopes: new Set(ownScopesOf(owner)), names } : undefined;
 };
@@ -158,7 +163,7 @@ const compareOwn = async (
   const found = { compared: 0, differences: noDifferences(), names: new Set<string>() };
   if (live === null) return found;
   const placed = [...scopes, ...[...names].map((name) => keyOf(name).scope)];
-  const isOwn = (row: RowJson): boolean => scopes.has(row.scope) || names.has(nameOf(row));
+  const isOwn = (row: RowJson): boolean => scopes.has(row.scope) || names.has(nameOfRow(row));
   const snapshots: { partition: number; checkpoint: Position; rows: RowJson[] }[] = [];
   for (const partition of new Set(placed.map(partitionOf))) {
     const { checkpoint, rows } = await store.partitionRows(live, partition);
@@ -180,7 +185,7 @@ const byCheckpoint = (one: { checkpoint: Position }, other: { checkpoint: Positi
 
 const namesOfDifferent = (rows: readonly RowJson[], folded: readonly RowJson[]): string[] => {
   const [has, wants] = [rows, folded].map(
-    (side) => new Map(side.map((row) => [nameOf(row), row.json])),
+    (side) => new Map(side.map((row) => [nameOfRow(row), row.json])),
   ) as [Map<string, string>, Map<string, string>];
   return [...new Set([...has.keys(), ...wants.keys()])].filter(
     (name) => has.get(name) !== wants.get(name),
@@ -209,7 +214,7 @@ const placedByOthers = async (
       if (!place) continue;
       const keys = [place.key, ...(projection.others?.(event) ?? [])];
       for (const key of keys) {
-        const name = nameOf({ scope: place.scope, key });
+        const name = nameOfRow({ scope: place.scope, key });
         if (suspects.delete(name)) shared.push(name);
       }
     }

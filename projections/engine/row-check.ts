@@ -3,6 +3,8 @@ import { hash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
+  entriesInOrder,
+  entriesOfNew,
   type OwnerFold,
   type RowPlace,
   type RowJson,
@@ -13,7 +15,7 @@ import {
 import { accessScope } from '#src/ports/rows.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { openOwnerFold } from '#projections/owner-fold.ts';
-import { entriesOf, type Projection } from '#projections/projection.ts';
+import type { Projection } from '#projections/projection.ts';
 import { compareRows, nameOfRow, type RowChange } from './compare-rows.ts';
 import { type FoldedPartition, type FoldedSpace, fillPartitions } from './folded-rows.ts';
 import type { Skips } from './skips.ts';
@@ -88,12 +90,12 @@ const digestRows = async (rows: readonly RowJson[]): Promise<bigint> => {
   return digest;
 };
 
-const jsonOf = ({ projection }: FoldedSpace, { rows }: FoldedPartition): RowJson[] =>
-  rows.map(({ scope, key, row }) => ({
+const jsonOf = ({ rows }: FoldedPartition): RowJson[] =>
+  rows.map(({ scope, key, row, ...placed }) => ({
     scope,
     key,
     json: JSON.stringify(row),
-    entries: row ? entriesOf(projection, row) : [],
+    entries: entriesInOrder(entriesOfNew(placed)),
   }));
 
 type LivePartition = DifferingPartition & { digest: bigint };
@@ -138,7 +140,7 @@ export const compareWithLog = async (options: LogComparisonOptions): Promise<Log
     async write(folded) {
       const space = spaces.find((one) => one.space === folded.space);
       const has = live.get(`${folded.space} ${folded.partition}`);
-      if (!space || !has || (await digestRows(jsonOf(space, folded))) === has.digest) return;
+      if (!space || !has || (await digestRows(jsonOf(folded))) === has.digest) return;
       const { digest: _other, ...differing } = has;
       compared.differing.push(differing);
       compared.difference ??= await firstDifference(options, space, folded.partition);
@@ -166,7 +168,7 @@ const firstDifference = async (
     partitions: [partition],
     upTo: checkpoint,
     onProgress: () => {},
-    write: async (folded) => void (again = jsonOf(space, folded)),
+    write: async (folded) => void (again = jsonOf(folded)),
   });
   const [change] = compareRows(rows, again).first;
   return differenceOf(space.projection, change ?? NO_ROW, {

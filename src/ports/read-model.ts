@@ -44,6 +44,10 @@ export type ListEntry = readonly [list: string, sort: number];
 /** The list of all rows that have a sort key. It follows from the rows, so a digest does not include it. */
 export const ALL_ROWS = '';
 
+/** All entries of a new row, with that in the list of all rows. */
+export const entriesOfNew = ({ sort, added = [] }: Pick<RowWrite, 'sort' | 'added'>) =>
+  sort === null ? added : [[ALL_ROWS, sort] as const, ...added];
+
 /** Orders the entries of a row by the names of their lists. */
 export const entriesInOrder = (entries: readonly ListEntry[]): ListEntry[] =>
   entries.toSorted(([one, at], [other, place]) =>

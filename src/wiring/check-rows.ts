@@ -29,10 +29,7 @@ export const rowCheckOf =
       : checkOwnerRows(owner, options, (range) => foldPages(log, owner, range));
   };
 
-/**
- * Returns a function that compares rows in a thread, which `parts` ends. The newest changes, which are in memory for a
- * moment, are not compared.
- */
+/** Returns a function that compares rows in a thread, which `parts` ends. */
 export const checkInThread = (
   { skips, ...stores }: Omit<CheckTask, 'rows' | 'skipped'> & { skips: Skips },
   parts: AsyncDisposableStack,

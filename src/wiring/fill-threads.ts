@@ -25,7 +25,7 @@ export type FillTask = {
   turns: SharedArrayBuffer;
 };
 
-/** What the rows of a thread may take, of which each has some 600 bytes. */
+/** Bytes for the rows of a thread, and of one row. */
 const ROWS_BYTES_MAX = 400_000_000;
 const ROW_BYTES = 600;
 /** The share of the memory that is for rows. */

@@ -12,6 +12,7 @@ import { isDamage, messageOfError, sqliteCodeOf } from '#src/stores/sqlite/failu
 import {
   ALL_ROWS,
   entriesInOrder,
+  entriesOfNew,
   type ListEntry,
   type ListQuery,
   type Row,
@@ -124,8 +125,7 @@ export const filledRows = (writes: readonly RowWrite[], digest: RowDigest): Fill
     digest.rows += 1;
     addHash(digest, hash);
     for (const entry of added) addHash(digest, entryHash(scope, key, entry));
-    const entries: readonly ListEntry[] = sort === null ? added : [[ALL_ROWS, sort], ...added];
-    return { scope, key, sort, hash, json, entries };
+    return { scope, key, sort, hash, json, entries: entriesOfNew(write) };
   });
 
 /** Every statement of the file, prepared once. */
