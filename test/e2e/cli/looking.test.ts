@@ -77,6 +77,7 @@ const READS: Record<string, string[]> = {
   'events tail': ['--limit', '3'],
   'events show': ['northwind'],
   'projections status': [],
+  'projections watch': [],
   'projections parked': [],
   'projections verify': ['codes'],
   'log verify': [],
@@ -98,6 +99,7 @@ const ENDS: Record<string, number> = {
   'mail show': 1,
   'plan show': 1,
   'people show': 1,
+  'projections watch': 1,
   status: 3,
 };
 /** Commands that write, or that other tests cover. */
