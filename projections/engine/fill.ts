@@ -138,6 +138,7 @@ const fillHere = async (
   { upTo, report }: Filling,
 ) => {
   const parked: { space: Space; parked: ParkedPartition }[] = [];
+  const withoutRows = new Map(targets.map(({ space }) => [space, new Set<number>()]));
   let seen = 0;
   const spaces = targets.map((target) => ({
     projection: target.projection,
@@ -167,9 +168,16 @@ const fillHere = async (
     },
     async write({ space, partition, ...filled }) {
       if (filled.parked) parked.push({ space, parked: filled.parked });
+      else if (filled.rows.length === 0) {
+        withoutRows.get(space)?.add(partition);
+        return;
+      }
       await stores.get(space)?.fillPartition?.(space, partition, filled);
     },
   });
+  // Together: one by one, thousands of empty partitions would cost a store across the network a round trip each.
+  for (const target of targets)
+    await advanceCheckpoints({ ...target, own: withoutRows.get(target.space) ?? new Set() }, upTo);
   return parked;
 };
 
