@@ -15,6 +15,7 @@ import { renderDelivery, renderLetter } from '#src/interfaces/letters.ts';
 import { queueDigest } from '#src/outreach/approvals.ts';
 import { outreachWork } from '#src/outreach/send-outbound.ts';
 import type { Mailer } from '#src/ports/delivery.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { markTree, type ProofDeps } from '#src/proof/notary.ts';
 import type { Witnesses } from '#src/proof/witnesses.ts';
@@ -57,7 +58,13 @@ export const lacksMail = ({ mailUrl, publicUrl, host }: Config): boolean =>
 
 type Options = Pick<Scheduling, 'schedule'> & { everyMs: number; onFault(error: unknown): void };
 
-/** A task of the dispatcher that runs at start, and again a time after each end, also after a failure. `stop` aborts it. */
+/** Soon enough for a read model that is filled in a moment, and rare enough for one that takes an hour. */
+const REBUILDING_WAIT_MS = 5_000;
+
+/**
+ * A task of the dispatcher that runs at start, and again a time after each end, also after a failure. `stop` aborts it. A read
+ * model that is being filled delays it, and is reported elsewhere.
+ */
 const repeated = (
   task: (signal: AbortSignal) => Promise<unknown>,
   { everyMs, schedule, onFault }: Options,
@@ -67,12 +74,14 @@ const repeated = (
   let running = Promise.resolve();
   let cancel = (): void => undefined;
   const run = async (): Promise<void> => {
+    let wait = everyMs;
     try {
       await task(signal);
     } catch (error) {
-      onFault(error);
+      if (error instanceof ReadModelRebuilding) wait = Math.min(everyMs, REBUILDING_WAIT_MS);
+      else onFault(error);
     }
-    if (!signal.aborted) cancel = schedule(start, everyMs);
+    if (!signal.aborted) cancel = schedule(start, wait);
   };
   const start = (): void => {
     running = run();
