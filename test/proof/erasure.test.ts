@@ -11,6 +11,7 @@ import { openKeysToRead } from '#src/stores/sqlite/keys/key-vault.ts';
 import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
 import type { SystemSecrets } from '#src/system/secrets.ts';
 import { expectProved, exported } from '../support/audit/export.ts';
+import { until } from '../support/clients/cli.ts';
 import { patientLog } from '../support/eventstoredb/eventstoredb-logs.ts';
 import { directories } from '../support/processes/directories.ts';
 import { endRemote, remoteWorld } from '../support/processes/remote.ts';
@@ -139,9 +140,10 @@ describe.skipIf(!hasRedis)(`On a log server and Redis, ${ON_REDIS},`, () => {
     const log = await patientLog({ url: world.log.url });
     const needles = [MAILBOX, ...(await plainKeys(await log.keyVault(vaultKeys()), subjects))];
     await log.close();
-    // The search finds what is there: the records, and the mail that was stored.
+    // The search finds what is there: the records, and the mail that is stored once the dispatcher has read the log.
     expect(await inRedis(redis, subjects)).toHaveLength(subjects.length);
-    expect(filesWith(app.directory, needles).length).toBeGreaterThan(0);
+    expect(await until(() => filesWith(app.directory, needles).length > 0)).toBe(true);
+    await app.service.dispatcher.idle();
     expect(await inRedis(redis, needles)).toEqual([]);
     await erase(subjects);
     expect(await inRedis(redis, needles)).toEqual([]);
