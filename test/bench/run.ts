@@ -41,6 +41,7 @@ import { benchSearch } from './rows/search.ts';
 import { missingPeers } from './peers/packages.ts';
 import { endPostgres } from './peers/postgres.ts';
 import { benchSums } from './peers/sums.ts';
+import { benchPeerRebuilds } from './peers/rebuild.ts';
 import { benchPeerWrites } from './peers/writes.ts';
 import { type Row, tableText } from './table.ts';
 import { removeTemporary } from './temporary.ts';
@@ -87,6 +88,7 @@ const PEERS: Record<string, Bench> = {
   'R-1000x30': benchSums({ links: 1_000, days: 30 }),
   'R-5000x90': benchSums({ links: 5_000, days: 90 }),
   W: benchPeerWrites,
+  P: benchPeerRebuilds,
   M: benchMcp,
   A: benchA2a,
 };

@@ -51,8 +51,19 @@ export const emmett = packageOf<{
       events: { type: string; data: object; metadata: object }[],
       options: { expectedStreamVersion: 'STREAM_DOES_NOT_EXIST' },
     ): Promise<unknown>;
+    schema: { migrate(): Promise<unknown> };
     close(): Promise<void>;
   };
+  postgreSQLRawBatchSQLProjection<Event>(projection: {
+    name: string;
+    canHandle: readonly string[];
+    evolve(events: Event[]): string[];
+  }): object;
+  rebuildPostgreSQLProjections(options: {
+    connectionString: string;
+    projections: readonly object[];
+    pulling: { batchSize: number };
+  }): { start(): Promise<void>; close(): Promise<void> };
 }>('@event-driven-io/emmett-postgresql');
 
 /** Returns whether the package is installed. */
