@@ -229,12 +229,13 @@ export const fillPartitions = async (options: PartitionsFill): Promise<void> => 
       await turn();
     }
     const { length } = folded.partitions;
+    const rows = folded.count();
     let written = 0;
     for (const partition of folded.take(upTo)) {
       signal?.throwIfAborted();
       await write(partition);
-      written += 1;
-      report(first, (length * (1 + written / (length * spaces.length))) / 2);
+      written += partition.rows.length;
+      report(first, (length * (1 + (rows === 0 ? 1 : written / rows))) / 2);
     }
     first += length;
   }

@@ -167,13 +167,14 @@ export const startProgress = ({
   };
 };
 
-/** Several lines on stderr that change on a terminal; otherwise they are printed again every two seconds. */
+/** Several lines on stderr that change on a terminal; otherwise those that changed are printed every two seconds. */
 export const startLines = (): { update(lines: readonly string[]): void; stop(): void } => {
   const { isTTY } = process.stderr;
   const { monotonic } = systemClock();
   const everyMs = isTTY ? REDRAW_EVERY_MS : LINE_EVERY_MS;
   let shownAt = isTTY ? -Infinity : monotonic();
   let shown = 0;
+  let printed: readonly string[] = [];
   const erase = (): void => {
     if (shown > 0) process.stderr.write(`\u001b[${shown}F\u001b[J`);
     shown = 0;
@@ -182,7 +183,11 @@ export const startLines = (): { update(lines: readonly string[]): void; stop(): 
     update(lines) {
       if (monotonic() - shownAt < everyMs) return;
       shownAt = monotonic();
-      if (!isTTY) return lines.forEach(printNotice);
+      if (!isTTY) {
+        for (const line of lines) if (!printed.includes(line)) printNotice(line);
+        printed = lines;
+        return;
+      }
       erase();
       const columns = process.stderr.columns || COLUMNS;
       process.stderr.write(lines.map((line) => `${line.slice(0, columns - 1)}\n`).join(''));
