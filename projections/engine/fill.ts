@@ -158,6 +158,7 @@ const fillHere = async (
     signal: options.signal,
     pageEvents: options.batchEvents,
     onProgress: report,
+    leavesOutLarge: true,
     async onPage(events, to) {
       await options.control?.allow(events.length, options.signal);
       if (to <= seen) return;

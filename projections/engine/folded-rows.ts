@@ -74,6 +74,8 @@ export class FoldedRows {
     { folded: FoldedSpace; partitions: (PartitionRows | undefined)[] }[]
   >();
   readonly #scope = new Scope();
+  /** What large events add to the weight of each partition. */
+  readonly #added = new Array<number>(PARTITIONS).fill(0);
 
   constructor(spaces: readonly FoldedSpace[], partitions: readonly number[]) {
     this.#partitions = partitions;
@@ -96,15 +98,22 @@ export class FoldedRows {
     return this.#partitions;
   }
 
-  /** Counts the rows of all partitions. */
-  count(): number {
-    let rows = 0;
-    for (const { partitions } of this.#spaces)
-      for (const partition of this.#partitions) rows += partitions[partition]?.rows.size ?? 0;
-    return rows;
+  /** The memory that each partition takes, in rows: large events count as several. */
+  weights(): { partition: number; weight: number }[] {
+    return this.#partitions.map((partition) => {
+      let weight = this.#added[partition] ?? 0;
+      for (const { partitions } of this.#spaces) weight += partitions[partition]?.rows.size ?? 0;
+      return { partition, weight };
+    });
   }
 
-  add(event: FoldEvent): void {
+  /**
+   * `large`: how many rows the event counts as, beside those that it makes. What is large of an event is in rows of its
+   * owner: others have its names and references.
+   */
+  add(event: FoldEvent, large = 0): void {
+    const ofOwner = partitionOf(event.owner);
+    this.#added[ofOwner] = (this.#added[ofOwner] ?? 0) + large;
     for (const { folded, partitions } of this.#byType.get(event.type) ?? []) {
       const { projection, until } = folded;
       let partition: number | undefined;
@@ -123,13 +132,11 @@ export class FoldedRows {
     }
   }
 
-  /** Forgets the second half of the partitions, and returns how many are left. */
-  halve(): number {
-    const left = Math.ceil(this.#partitions.length / 2);
-    for (const partition of this.#partitions.slice(left))
+  /** Forgets the rows of these partitions, and folds nothing more into them. */
+  forget(forgotten: readonly number[]): void {
+    for (const partition of forgotten)
       for (const { partitions } of this.#spaces) partitions[partition] = undefined;
-    this.#partitions = this.#partitions.slice(0, left);
-    return left;
+    this.#partitions = this.#partitions.filter((partition) => !forgotten.includes(partition));
   }
 
   /** Hands over each partition with its rows in order of scope and key, and forgets it. `upTo`: the last event that was read. */
@@ -174,7 +181,7 @@ const writesOf = (projection: Projection, rows: ReadonlyMap<string, Row>): RowWr
 const PAGE_EVENTS = 1_000;
 /** Some 400 MB. */
 const ROWS_MAX = 650_000;
-/** A page is cut where events are large: counts as so many rows. */
+/** A page is cut where events are large, at some 1 MiB: its events together count as so many rows. */
 const ROWS_OF_CUT_PAGE = 2_000;
 
 export type PartitionsFill = {
@@ -194,49 +201,82 @@ export type PartitionsFill = {
   onPage?(events: readonly FoldEvent[], upTo: Position): Promise<void> | void;
   /** Takes a partition, before the next one is made. */
   write(folded: FoldedPartition): Promise<void>;
+  /** Leaves out a partition whose rows alone take half of the memory; otherwise the others are folded after it. */
+  leavesOutLarge?: boolean;
 };
 
 /**
  * Folds the log into partitions that have no rows yet, and hands over each partition once. Where their rows do not fit into
  * memory together, it continues with half of the partitions, and reads the log again for the others. Throws the errors of the
- * log and of `write`; partitions that were written stay complete.
+ * log and of `write`; partitions that were written stay complete. What is left out has no checkpoint, and what folds the log
+ * in batches fills it.
  *
  * Costs a reading of the log for each `rowsMax` rows.
  */
 export const fillPartitions = async (options: PartitionsFill): Promise<void> => {
-  const { log, spaces, partitions, upTo, signal, write } = options;
-  const { pageEvents = PAGE_EVENTS, rowsMax = ROWS_MAX } = options;
+  const { spaces, partitions, upTo, signal, write } = options;
+  const left = new Set(partitions);
   // Writing takes as long as reading and folding.
-  const report = (before: number, partitionsDone: number): void =>
-    options.onProgress((before + partitionsDone) / partitions.length);
-  for (let first = 0, size = partitions.length; first < partitions.length; ) {
-    const folded = new FoldedRows(spaces, partitions.slice(first, first + size));
-    let heavy = 0;
-    for (let after = 0; after < upTo; ) {
-      signal?.throwIfAborted();
-      const events = await log.readFold({ after, limit: pageEvents });
-      const last = events.at(-1);
-      if (!last) break;
-      after = Math.min(last.position, upTo);
-      for (const event of events) if (event.position <= after) folded.add(event);
-      if (events.length < pageEvents && after < upTo) heavy += ROWS_OF_CUT_PAGE;
-      if (folded.count() + heavy > rowsMax && folded.partitions.length > 1) {
-        size = folded.halve();
-        heavy /= 2;
-      }
-      report(first, (folded.partitions.length * after) / upTo / 2);
-      await options.onPage?.(events, after);
-      await turn();
-    }
+  const report = (share: number, of: number): void =>
+    options.onProgress((partitions.length - left.size + share * of) / partitions.length);
+  for (let size = partitions.length; left.size > 0; ) {
+    const chosen = [...left].slice(0, size);
+    const folded = new FoldedRows(spaces, chosen);
+    await foldThrough(options, folded, left, (share) =>
+      report(share / 2, folded.partitions.length),
+    );
     const { length } = folded.partitions;
-    const rows = folded.count();
+    // Those before may have been larger.
+    size = length < chosen.length ? Math.max(1, length) : 2 * size;
+    const rows = folded.weights().reduce((sum, { weight }) => sum + weight, 0);
     let written = 0;
     for (const partition of folded.take(upTo)) {
       signal?.throwIfAborted();
       await write(partition);
       written += partition.rows.length;
-      report(first, (length * (1 + (rows === 0 ? 1 : written / rows))) / 2);
+      report((1 + (rows === 0 ? 1 : written / rows)) / 2, length);
     }
-    first += length;
+    for (const partition of folded.partitions) left.delete(partition);
+    report(0, 0);
+  }
+};
+
+/** Folds the log into as many of the partitions as fit into memory. Those that never will are taken from `left`. */
+const foldThrough = async (
+  options: PartitionsFill,
+  folded: FoldedRows,
+  left: Set<number>,
+  onShare: (share: number) => void,
+): Promise<void> => {
+  const {
+    log,
+    upTo,
+    signal,
+    leavesOutLarge,
+    pageEvents = PAGE_EVENTS,
+    rowsMax = ROWS_MAX,
+  } = options;
+  for (let after = 0; after < upTo && folded.partitions.length > 0; ) {
+    signal?.throwIfAborted();
+    const events = await log.readFold({ after, limit: pageEvents });
+    const last = events.at(-1);
+    if (!last) break;
+    after = Math.min(last.position, upTo);
+    const isCut = events.length < pageEvents && after < upTo;
+    const large = isCut ? ROWS_OF_CUT_PAGE / events.length : 0;
+    for (const event of events) if (event.position <= after) folded.add(event, large);
+    const weights = folded.weights();
+    if (weights.reduce((sum, { weight }) => sum + weight, 0) > rowsMax) {
+      const tooLarge = weights.find(({ weight }) => leavesOutLarge && weight > rowsMax / 2);
+      if (tooLarge) {
+        left.delete(tooLarge.partition);
+        folded.forget([tooLarge.partition]);
+      } else if (weights.length > 1) {
+        folded.forget(folded.partitions.slice(Math.ceil(weights.length / 2)));
+      }
+    }
+    onShare(after / upTo);
+    await options.onPage?.(events, after);
+    await turn();
   }
 };

@@ -46,6 +46,7 @@ await fillPartitions({
   rowsMax,
   onProgress: (share) => report({ share }),
   onPage: (events) => control.allow(events.length),
+  leavesOutLarge: true,
   async write({ space, partition, ...filled }) {
     if (filled.parked) parked.push({ space, parked: filled.parked });
     build.fillPartition(space, partition, filled);

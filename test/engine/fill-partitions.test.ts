@@ -48,6 +48,10 @@ const digestsOf = async (store: ProjectionStore, nameOf = spaceOf) => {
   return digests;
 };
 
+/** The number of partitions of `handoffs` that are filled. */
+const filledOf = async (store: ProjectionStore, head: number): Promise<number> =>
+  (await store.checkpoints(spaceOf('handoffs'))).filter((at) => at === head).length;
+
 describe('A fill of empty partitions', () => {
   test('A fill of empty partitions makes the rows that batches make, however few fit into memory at a time', async () => {
     const { log, head, right } = await history(3_000);
@@ -88,6 +92,42 @@ describe('A fill of empty partitions', () => {
     // Read again for each part of the partitions; a part can be a single one, whatever its size.
     const [all = 0, some = 0, each = 0] = readingsOf;
     expect([all, some > 1, each > some, each <= 64]).toEqual([1, true, true, true]);
+    await log.close();
+  });
+
+  test('A fill of empty partitions reads a log of large events a few times, and leaves out a partition that alone is too large', async () => {
+    const { log, head, right } = await history(3_000);
+    const filled = async (options: { events: number; rowsMax?: number }) => {
+      const store = sqliteStore({ file: join(temporary.fresh(), 'rows.db') });
+      const targets = await targetsOf(store);
+      let readings = 0;
+      await fillPartitions({
+        log: {
+          // A page ends early where events are large.
+          readFold: ({ after }) => {
+            if (after === 0) readings += 1;
+            return log.readFold({ after, limit: options.events });
+          },
+        },
+        spaces: targets,
+        partitions: ALL_PARTITIONS,
+        upTo: head,
+        rowsMax: options.rowsMax,
+        leavesOutLarge: true,
+        onProgress: () => {},
+        write: ({ space, partition, ...rows }) =>
+          store.fillPartition?.(space, partition, rows) ?? Promise.reject(new Error('none')),
+      });
+      const leftOut = ALL_PARTITIONS.length - (await filledOf(store, head));
+      for (const target of targets) target.checkpoints = await store.checkpoints(target.space);
+      await fill({ log, targets });
+      expect(await digestsOf(store)).toEqual(right);
+      await store.close();
+      return { readings, leftOut };
+    };
+    expect(await filled({ events: 5 })).toEqual({ readings: 2, leftOut: 0 });
+    const { readings, leftOut } = await filled({ events: 1_000, rowsMax: 400 });
+    expect([readings < 64, leftOut > 0, leftOut < 64]).toEqual([true, true, true]);
     await log.close();
   });
 
