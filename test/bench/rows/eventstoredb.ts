@@ -24,7 +24,8 @@ import { type Row, rowOf } from '../table.ts';
 
 const IN_FLIGHT = [16, 64, 256];
 const APPENDS = 6_000;
-const REBUILT_EVENTS = 20_000;
+const REBUILT_EVENTS = 100_000;
+const PAGE_EVENTS = 1_000;
 const ids = systemIds(systemClock().now);
 const meta = metaAt(1_700_000_000_000);
 /** About 400 bytes with its attribution. */
@@ -87,8 +88,14 @@ const timed = async (run: () => Promise<number>): Promise<number> => {
 const copyInto = async (log: EventLog, directory: string): Promise<void> => {
   const source = sqliteLogSource(directory);
   const streams = new Map<string, StoredEvent[]>();
-  for (const event of await source.readAll({ after: 0, limit: REBUILT_EVENTS }))
-    streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
+  for (let after = 0; ; ) {
+    const page = await source.readAll({ after, limit: PAGE_EVENTS });
+    const last = page.at(-1);
+    if (!last) break;
+    for (const event of page)
+      streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
+    after = last.position;
+  }
   await source.close();
   const left = [...streams];
   const worker = async (): Promise<void> => {
