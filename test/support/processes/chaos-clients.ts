@@ -60,7 +60,11 @@ const describeAnswer = (answer: Answer | undefined): string =>
 /** Writes a lead at one process and reads it at another with its token. Returns 'right', or the failed answer. */
 export const look = async (load: Load, from: Slot, at = from): Promise<string> => {
   const [service, reader] = [from.now(), at.now()];
-  if (!service || !reader) return 'the process is down';
+  if (!service || !reader) {
+    // Without a turn of the event loop nobody would start it again.
+    await wait(PAUSE_MS);
+    return 'the process is down';
+  }
   const body = { external_id: `seen-${load.next++}`, company: { name: 'Shop', country: 'GB' } };
   const request = { body, 'idempotency-key': body.external_id };
   const written = await askOnce(service, load.key, '/leads', request).catch(() => undefined);
