@@ -138,14 +138,14 @@ const fillHere = async (
   { upTo, report }: Filling,
 ) => {
   const parked: { space: Space; parked: ParkedPartition }[] = [];
-  const withoutRows = new Map(targets.map(({ space }) => [space, new Set<number>()]));
   let seen = 0;
   const spaces = targets.map((target) => ({
     projection: target.projection,
     space: target.space,
     partitions: emptyOf(target),
   }));
-  const stores = new Map(targets.map(({ space, store }) => [space, store]));
+  const fills = targets.map((target) => ({ target, withoutRows: new Set<number>() }));
+  const fillOf = new Map(fills.map((one) => [one.target.space, one]));
   const log = {
     readFold: (page: Parameters<EventLog['readFold']>[0]) =>
       untilAnswered(options, () => options.log.readFold(page)),
@@ -169,16 +169,14 @@ const fillHere = async (
     },
     async write({ space, partition, ...filled }) {
       if (filled.parked) parked.push({ space, parked: filled.parked });
-      else if (filled.rows.length === 0) {
-        withoutRows.get(space)?.add(partition);
-        return;
-      }
-      await stores.get(space)?.fillPartition?.(space, partition, filled);
+      const { target, withoutRows } = fillOf.get(space) ?? {};
+      if (filled.rows.length === 0 && !filled.parked) withoutRows?.add(partition);
+      else await target?.store.fillPartition?.(space, partition, filled);
     },
   });
   // Together: one by one, thousands of empty partitions would cost a store across the network a round trip each.
-  for (const target of targets)
-    await advanceCheckpoints({ ...target, own: withoutRows.get(target.space) ?? new Set() }, upTo);
+  for (const { target, withoutRows } of fills)
+    await advanceCheckpoints({ ...target, own: withoutRows }, upTo);
   return parked;
 };
 

@@ -107,13 +107,13 @@ export class FoldedRows {
     });
   }
 
-  /**
-   * `large`: how many rows the event counts as, beside those that it makes. What is large of an event is in rows of its
-   * owner: others have its names and references.
-   */
-  add(event: FoldEvent, large = 0): void {
-    const ofOwner = partitionOf(event.owner);
-    this.#added[ofOwner] = (this.#added[ofOwner] ?? 0) + large;
+  /** Counts a large event as so many rows of its owner: rows of others have only its names and references. */
+  weigh({ owner }: FoldEvent, rows: number): void {
+    const partition = partitionOf(owner);
+    this.#added[partition] = (this.#added[partition] ?? 0) + rows;
+  }
+
+  add(event: FoldEvent): void {
     for (const { folded, partitions } of this.#byType.get(event.type) ?? []) {
       const { projection, until } = folded;
       let partition: number | undefined;
@@ -262,9 +262,9 @@ const foldThrough = async (
     const last = events.at(-1);
     if (!last) break;
     after = Math.min(last.position, upTo);
-    const isCut = events.length < pageEvents && after < upTo;
-    const large = isCut ? ROWS_OF_CUT_PAGE / events.length : 0;
-    for (const event of events) if (event.position <= after) folded.add(event, large);
+    for (const event of events) if (event.position <= after) folded.add(event);
+    if (events.length < pageEvents && after < upTo)
+      for (const event of events) folded.weigh(event, ROWS_OF_CUT_PAGE / events.length);
     const weights = folded.weights();
     if (weights.reduce((sum, { weight }) => sum + weight, 0) > rowsMax) {
       const tooLarge = weights.find(({ weight }) => leavesOutLarge && weight > rowsMax / 2);
