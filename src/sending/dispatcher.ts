@@ -42,7 +42,8 @@ export type Work = {
 };
 
 const PAGE_ROWS = 500;
-const FAULT_WAIT_MS = 5_000;
+/** Until what failed is tried again. */
+export const FAULT_WAIT_MS = 5_000;
 /** Together with the drain of requests, less than the 10 s in which a process has to stop. */
 const GRACE_MS = 3_000;
 const SENDS_MAX = 32;

@@ -21,7 +21,7 @@ import { markTree, type ProofDeps } from '#src/proof/notary.ts';
 import type { Witnesses } from '#src/proof/witnesses.ts';
 import { finishErasures } from '#src/privacy/erase-subject.ts';
 import { mailWork } from '#src/sending/dispatch-mail.ts';
-import { type Scheduling, Dispatcher } from '#src/sending/dispatcher.ts';
+import { type Scheduling, Dispatcher, FAULT_WAIT_MS } from '#src/sending/dispatcher.ts';
 import type { MailFacts, MailKind } from '#src/sending/mail.ts';
 import { EVERYBODY } from '#src/sending/settings.ts';
 import { DAY_MS, HOUR_MS, iso } from '#src/shared/time.ts';
@@ -58,9 +58,6 @@ export const lacksMail = ({ mailUrl, publicUrl, host }: Config): boolean =>
 
 type Options = Pick<Scheduling, 'schedule'> & { everyMs: number; onFault(error: unknown): void };
 
-/** Soon enough for a read model that is filled in a moment, and rare enough for one that takes an hour. */
-const REBUILDING_WAIT_MS = 5_000;
-
 /**
  * A task of the dispatcher that runs at start, and again a time after each end, also after a failure. `stop` aborts it. A read
  * model that is being filled delays it, and is reported elsewhere.
@@ -78,7 +75,7 @@ const repeated = (
     try {
       await task(signal);
     } catch (error) {
-      if (error instanceof ReadModelRebuilding) wait = Math.min(everyMs, REBUILDING_WAIT_MS);
+      if (error instanceof ReadModelRebuilding) wait = Math.min(everyMs, FAULT_WAIT_MS);
       else onFault(error);
     }
     if (!signal.aborted) cancel = schedule(start, wait);
