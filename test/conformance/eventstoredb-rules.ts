@@ -128,7 +128,7 @@ export const rulesConformance = (
     });
 
     // With credentials each append is a call of its own. To a batch a real server gives two answers, and at the second the
-    // client throws where nobody can catch it.
+    // client throws outside of the promise, which ends the process.
     test('Appends are refused when an event id is not a UUID', async () => {
       const credentials = { username: 'admin', password: 'changeit' };
       for (const ids of [['no-uuid'], ['f'.repeat(8)], [a, `${b}0`]]) {

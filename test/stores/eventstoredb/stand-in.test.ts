@@ -42,6 +42,13 @@ describe('The stand-in', () => {
     expect(await put(id)).toBe(0);
   });
 
+  test('The stand-in refuses a batch with an event id that is not a UUID', async () => {
+    for (const ids of [['no-uuid'], ['f'.repeat(8)], [freshId(), `${freshId()}0`]]) {
+      const events = ids.map((id) => jsonEvent({ id, type: 'T', data: {} }));
+      await expect(client.appendToStream('anna-lead_2', events)).rejects.toThrow('BadRequest');
+    }
+  });
+
   test('The stand-in compares a deadline with its own clock', async () => {
     await server().tell({ name: 'set', settings: { skewMs: 60_000 } });
     expect(await put(freshId())).toBe('deadline-exceeded');

@@ -61,7 +61,7 @@ const describeAnswer = (answer: Answer | undefined): string =>
 export const look = async (load: Load, from: Slot, at = from): Promise<string> => {
   const [service, reader] = [from.now(), at.now()];
   if (!service || !reader) {
-    // Without a turn of the event loop nobody would start it again.
+    // A loop that asks again at once would keep the event loop from what starts the process.
     await wait(PAUSE_MS);
     return 'the process is down';
   }
