@@ -62,12 +62,13 @@ const observeWork = () => {
   };
 };
 
-/** Writes a JSON text without ids, times, the owner and the address. */
+/** Writes a JSON text without ids, times, the owner, the address and what the service itself wrote last. */
 const anonymous = (answer: unknown, owner: string): string =>
   JSON.stringify(answer)
     .replaceAll('\\', '')
     .replaceAll(/(led|agt|hnd|out|own)_[0-9a-z]+|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}/gi, '…')
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z|test-\d+|"position":\d+|\/h\/[0-9A-Za-z_-]+/g, '…')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z|test-\d+|\/h\/[0-9A-Za-z_-]+/g, '…')
+    .replaceAll(/"(?:position|projection_lag_events)":\d+/g, '…')
     .replaceAll(/"(?:id|prefix|last4|consistencyToken|as_of)":"[^"]*"/g, '…')
     .replaceAll(/[\w.+-]+@[\w.]+/g, 'EMAIL')
     .replaceAll(owner, 'OWNER');
