@@ -7,7 +7,7 @@ import { vaultFor } from './audit-state.ts';
 import { auditedRange, renderMoment } from './moments.ts';
 import { namePeople } from '#src/access/independence.ts';
 import type { Hash } from '#src/proof/merkle.ts';
-import { markTree, proveExport } from '#src/proof/notary.ts';
+import { exportMark, markTree, proveExport } from '#src/proof/notary.ts';
 import type { DeskHandler } from '#src/calls/desk-handler.ts';
 import { type AuditingDeps, pagesOf } from './replays.ts';
 
@@ -63,8 +63,8 @@ export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps
       'unknown',
       `The log has no checkpoint of ${since}. If its notary signed one, the log was rewritten: keep it as evidence.`,
     );
-  const marked = after === undefined ? proof.tree.newest?.position : undefined;
-  const to = input.to ?? (marked === undefined ? undefined : String(marked));
+  const mark = after === undefined ? exportMark(proof, owner, since) : undefined;
+  const to = input.to ?? (mark && String(mark.newest.position));
   const range = await auditedRange(deps, call, { owner, from: input.from, to });
   if (isRefusal(range)) return range;
   const { from, to: end } = range;
@@ -84,10 +84,7 @@ export const auditExport: DeskHandler<'auditExport', AuditingDeps> = async (deps
     to: renderMoment({ ...end, position: upTo }),
     classifier_version: deps.classifierVersion,
     ...present({
-      proof:
-        after === undefined
-          ? proveExport(proof, owner, { after: from.position, upTo, since })
-          : undefined,
+      proof: mark && proveExport(proof, mark, { owner, after: from.position, upTo }),
     }),
     people: await namePeople(
       deps,

@@ -3,12 +3,13 @@
  * check that a later one continues it, and that an export is what was in the log under it.
  */
 import type { AppendResult, EventLog, Position } from '#src/ports/event-log.ts';
+import type { TreeMark } from '#src/ports/proof-store.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import { systemCall } from '#src/calls/handlers.ts';
 import { attribute } from '#src/writing/attribution.ts';
 import type { Hash } from './merkle.ts';
 import { checkpointText, signNote, type Signer, type Verifier } from './note.ts';
-import { type LogTree, MARKS_STREAM, type MarkedTree, NOTARY } from './tree.ts';
+import { type LogTree, MARKS_STREAM, type MarkedTree, NOTARY, type OwnerProof } from './tree.ts';
 
 export type ProofDeps = {
   log: Pick<EventLog, 'append'>;
@@ -74,26 +75,39 @@ export type ExportProof = {
   end?: Path;
 };
 
-/** An export: the positions before its first record and of its last one, and the size of a checkpoint that it continues. */
-export type Exported = { after: Position; upTo: Position; since?: number | undefined };
+/**
+ * What an export is proved under: the newest checkpoint, an earlier one that it continues, and the owner's newest leaf. All
+ * are of one moment, because the tree can get another mark while the records are read.
+ */
+export type ExportMark = OwnerProof & { first: TreeMark; newest: MarkedTree };
+
+/** An export: the positions before its first record and of its last one. */
+export type Exported = { owner: string; after: Position; upTo: Position };
 
 const texts = (hashes: readonly Hash[]): string[] => hashes.map((one) => one.toString('base64'));
 
 /**
- * Proves which records an owner has under the newest checkpoint, in as many hashes as the tree has levels. Undefined while
+ * Returns the newest checkpoint, to prove an export under it that continues the checkpoint of size `since`. Undefined while
  * there is no checkpoint with a record of the owner, or if there was none of this size.
  */
-export const proveExport = (
-  deps: Pick<ProofDeps, 'tree' | 'signers' | 'witnesses'>,
+export const exportMark = (
+  { tree, witnesses }: Pick<ProofDeps, 'tree' | 'witnesses'>,
   owner: string,
-  { after, upTo, since }: Exported,
-): ExportProof | undefined => {
-  const { tree, signers, witnesses } = deps;
+  since: number | undefined,
+): ExportMark | undefined => {
   const { newest } = tree;
   const first = tree.markAt(since ?? witnesses?.newest()?.size) ?? tree.markAt();
   const found = tree.ownerProof(owner);
-  if (!newest || !first || !found) return undefined;
-  const { head, index, owners, proof } = found;
+  return newest && first && found && { ...found, first, newest };
+};
+
+/** Proves which records an owner has under a checkpoint, in as many hashes as the tree has levels. */
+export const proveExport = (
+  deps: Pick<ProofDeps, 'tree' | 'signers' | 'witnesses'>,
+  { first, newest, head, index, owners, proof }: ExportMark,
+  { owner, after, upTo }: Exported,
+): ExportProof => {
+  const { tree, signers, witnesses } = deps;
   const notes = [{ size: first.size, root: tree.rootAt(first.size) }, newest].map((each) =>
     checkpointOf(deps, each),
   ) as ExportProof['checkpoints'];

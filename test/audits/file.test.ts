@@ -1,11 +1,12 @@
 /** The file of an audit: the same bytes for the same range, and a refusal that names the line of any damage. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import canonicalize from 'canonicalize';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AuditBody, AuditFileDamaged, openAuditFile } from '#src/stores/audit-file.ts';
+import { markTree } from '#src/proof/notary.ts';
 import { askFile, type FileAuditId } from '#src/audits/file-desk.ts';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
-import { exported } from '../support/audit/export.ts';
+import { expectProved, exported } from '../support/audit/export.ts';
 import { randomHistory } from '../support/audit/random-history.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 
@@ -54,6 +55,20 @@ describe('An exported file', () => {
       '\n',
     );
     expect(body).toEqual(text.split('\n').slice(1));
+  });
+
+  it('An exported file has all that its checkpoint names, although another checkpoint was added while it was read', async () => {
+    const { deps } = app.service;
+    const { readBack } = deps.log;
+    const read = vi.spyOn(deps.log, 'readBack').mockImplementation(async (query) => {
+      if (query.owner !== OWNER) return readBack(query);
+      read.mockRestore();
+      await app.agent(OWNER);
+      await markTree({ ...deps.proof(), ...deps });
+      return readBack(query);
+    });
+    await expectProved(app, [OWNER]);
+    expect(deps.log.readBack).toBe(readBack);
   });
 
   it("An exported file contains each event of the log in the package's canonical JSON", async () => {

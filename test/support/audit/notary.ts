@@ -1,6 +1,6 @@
 /** A notary over a log, without a service, and the files of its owner. */
 import canonicalize from 'canonicalize';
-import { checkpointOf, type ProofDeps, proveExport } from '#src/proof/notary.ts';
+import { checkpointOf, exportMark, type ProofDeps, proveExport } from '#src/proof/notary.ts';
 import { signerOf } from '#src/proof/note.ts';
 import { LogTree } from '#src/proof/tree.ts';
 import { type Verdict, verifyExport, type VerifyOptions } from '#src/proof/verifier.ts';
@@ -82,7 +82,8 @@ export const fileOf = async (notary: TestNotary, since?: number): Promise<Buffer
   );
   const bytes = Buffer.from(body.add(lines));
   const up_to = events.at(-1)?.position ?? 0;
-  const proof = proveExport(notary, OWNER, { after: 0, upTo: up_to, since });
+  const mark = exportMark(notary, OWNER, since);
+  const proof = mark && proveExport(notary, mark, { owner: OWNER, after: 0, upTo: up_to });
   const about = { after: 0, at: null, classifier_version: 1, log: 'l', owner: OWNER, up_to };
   return Buffer.concat([Buffer.from(body.head({ ...about, ...(proof && { proof }) })), bytes]);
 };
