@@ -1,5 +1,7 @@
 /** Processes that are far behind their log: no wrong answer is final, and `/readyz` tells the truth. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../../conformance/log-events.ts';
 import { ended, start, until, untilServed } from '../../support/clients/cli.ts';
@@ -77,6 +79,7 @@ describe.skipIf(!hasRedis)(`A process that was paused for long, ${ON_REDIS},`, (
     const key = await agentKey(other, 'acme', [paused]);
     const leaked = await agentKey(other, 'acme', [paused]);
     for (const { child } of [paused, pausedProjector]) child.kill('SIGSTOP');
+    const stoppedAt = performance.now();
     // Connections do not survive a long pause either.
     await world.log.kill();
     await world.log.restart();
@@ -85,6 +88,9 @@ describe.skipIf(!hasRedis)(`A process that was paused for long, ${ON_REDIS},`, (
     await atDesk(other, `/keys/${leaked.split('_')[2]}/revoke`, { reason: 'Leaked' });
     // The other projector has taken over the partitions of the paused one.
     expect(await served(() => list(other, key, made))).toBe(200);
+    // For so long, a process that does not hear from its log may accept what was valid.
+    const doubtedAt = stoppedAt + LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX;
+    await delay(Math.max(0, doubtedAt - performance.now()));
     for (const { child } of [paused, pausedProjector]) child.kill('SIGCONT');
 
     const uses: [allowed: number[], request: () => Promise<number>][] = [
