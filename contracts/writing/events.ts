@@ -45,6 +45,7 @@ const DeliveryCounted = z.object({ outbound_id: z.string() });
  */
 const RequestBound = z.object({
   stream: z.string(),
+  /** Keyed hash of the request, after the generation of its key. */
   fingerprint: z.string(),
   revision: z.number().optional(),
   answer: z.record(z.string(), z.unknown()).optional(),

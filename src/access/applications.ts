@@ -46,7 +46,7 @@ import {
   stateOf,
   nameOf,
   digestOf,
-  fingerprintOf,
+  fingerprintsOf,
   streamOf,
   streamOfKey,
 } from '#src/writing/streams.ts';
@@ -403,7 +403,7 @@ export const issueFirstKey: HolderHandler<
     ownerId,
     actor: 'applicant',
     idem: firstKeyIdem(state.application_id),
-    fingerprint: fingerprintOf('issueFirstKey', input),
+    fingerprints: fingerprintsOf(deps.secrets, 'issueFirstKey', input),
   };
   const { agent_id } = holder;
   const key = { owner: ownerId, agent_id, environment: 'live' as const };

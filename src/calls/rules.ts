@@ -32,7 +32,7 @@ import { present } from '#src/shared/json.ts';
 import { DAY_MS, MINUTE_MS } from '#src/shared/time.ts';
 import { reviewTokenHash } from '#src/shared/signing.ts';
 import {
-  fingerprintOf,
+  fingerprintsOf,
   digestOf,
   streamOf,
   streamOfKey,
@@ -331,7 +331,7 @@ export const agentRules = <D extends Deps>(
       return {
         ...base,
         idem: idemOf(incoming.caller, operation.id, idempotency_key),
-        fingerprint: fingerprintOf(operation.id, fields),
+        fingerprints: fingerprintsOf(deps.secrets, operation.id, fields),
       };
     },
     reads: ({ kind }, { ownerId }) =>
@@ -454,7 +454,7 @@ export const deskRules = <D extends Deps>(
       if (!('idempotency_key' in input)) return base;
       const { idempotency_key, ...fields } = input as { idempotency_key: string };
       const idem = deskIdem(caller, id, idempotency_key);
-      return { ...base, idem, fingerprint: fingerprintOf(id, fields) };
+      return { ...base, idem, fingerprints: fingerprintsOf(deps.secrets, id, fields) };
     },
     reads: ({ kind }) => (kind === 'query' ? {} : undefined),
     // A key of the desk is claimed for all owners together.

@@ -5,7 +5,7 @@ import type { EventData } from '#contracts/registries/events.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { handoff } from './handoff.decider.ts';
 import { decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
-import { digestOf, fingerprintOf, nameOf, linkOf, streamOf } from '#src/writing/streams.ts';
+import { digestOf, fingerprintsOf, nameOf, linkOf, streamOf } from '#src/writing/streams.ts';
 import { type Limiter, networkOf, tooMany } from '#src/calls/limits.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/shared/outcome.ts';
 import { DAY_MS } from '#src/shared/time.ts';
@@ -77,7 +77,7 @@ export const listCreator =
       ...call,
       ownerId,
       idem: digestOf('createList', once),
-      fingerprint: fingerprintOf('createList', { requested, attribution }),
+      fingerprints: fingerprintsOf(deps.secrets, 'createList', { requested, attribution }),
     };
     const content = { ...credit, lines: priced.lines, totals, locale };
     const places = credit.visit_id === undefined ? 1 : LIMITS.LISTS_PER_VISIT_MAX;

@@ -14,7 +14,7 @@ import {
   type Written,
 } from '#src/writing/decide-and-append.ts';
 import { decideClaim, answerOnce } from '#src/writing/idempotency.ts';
-import { nameOf, digestOf, fingerprintOf } from '#src/writing/streams.ts';
+import { nameOf, digestOf, fingerprintsOf } from '#src/writing/streams.ts';
 import { done, isRefusal, type Refusal, refuse, refuseField } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/json.ts';
 import { warned, warnInUse } from '#src/reading/live-sources.ts';
@@ -151,7 +151,7 @@ export const createLinks: Handler<'createLinks'> = (deps, { links }, call) =>
         const item = {
           ...call,
           idem: digestOf(call.idem ?? '', String(place)),
-          fingerprint: fingerprintOf('createLink', input),
+          fingerprints: fingerprintsOf(deps.secrets, 'createLink', input),
         };
         return createLink(deps, { idempotency_key: '', ...input }, item);
       });

@@ -32,6 +32,7 @@ export type Meta = {
   cause?: { stream: string; id: string };
   /** Hash of (owner, agent, operation, idempotency key); not indexed. */
   idem?: string;
+  /** Keyed hash of the request, after the generation of its key. */
   fingerprint?: string;
   v: number;
 };

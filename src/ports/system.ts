@@ -53,6 +53,7 @@ export const MAC_PURPOSES = [
   'rfq-quotation',
   'visitor',
   'claim',
+  'fingerprint',
   'privacy',
   'mailbox',
   'mailed-link',

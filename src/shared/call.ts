@@ -71,8 +71,8 @@ export type Call = {
   at: number;
   /** Hash of (owner, agent, operation, idempotency key); of the desk: (token, operation, idempotency key). */
   idem?: string;
-  /** Hash of the validated input. */
-  fingerprint?: string;
+  /** Keyed hashes of the validated input, the one to store first. */
+  fingerprints?: readonly [string, ...string[]];
 };
 
 /** The A2A task that a call makes, stored with the record that the call creates. */
@@ -121,7 +121,7 @@ export type VisitorCall = Call & { caller: VisitorCaller };
 export type SystemCall = Call & { signal: AbortSignal };
 
 /** The call without its key, for events that a retry must not find as its own. */
-export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint, ...call }: C) =>
+export const unkeyed = <C extends Call>({ idem: _idem, fingerprints: _fingerprints, ...call }: C) =>
   call;
 
 /** Budgets of calls, by their names in the RateLimit headers. A redirect has no limit; only overload refuses it. */

@@ -14,7 +14,7 @@ import { iso } from '#src/shared/time.ts';
 import { KeyedQueue } from '#src/shared/work.ts';
 import { createOnce, decideAndAppend, issue, traceOf } from '#src/writing/decide-and-append.ts';
 import { foldOf, handoffOf, streamOf } from '#src/writing/streams.ts';
-import { idemOf } from '#src/writing/idempotency.ts';
+import { idemOf, isSameRequest } from '#src/writing/idempotency.ts';
 import { type PushTarget, refusePush, registerPush } from './push.ts';
 import {
   permitted,
@@ -84,11 +84,11 @@ const replayMessage = async (
   { deps, call }: Sending,
   taskId: string,
 ): Promise<Outcome<TaskView> | undefined> => {
-  const { caller, idem, fingerprint } = call;
+  const { caller, idem } = call;
   const stored = await deps.log.readStream(taskStream(caller.ownerId, taskId));
   const first = stored.find(({ meta }) => meta.idem === idem);
   if (!first) return undefined;
-  if (first.meta.fingerprint !== fingerprint) return messageIdTaken();
+  if (!isSameRequest(first, call)) return messageIdTaken();
   const { context_id, record } = first.data as EventData<'TaskReceived'>;
   const own = { task_id: taskId, context_id, ...present({ record }) };
   const view = await viewOfRow(deps, caller, (await rowIfReady(deps, caller, taskId)) ?? own);

@@ -14,7 +14,7 @@ import type { AgentCaller, TaskCall } from '#src/shared/call.ts';
 import type { Outcome } from '#src/shared/outcome.ts';
 import { present } from '#src/shared/json.ts';
 import { idemOf } from '#src/writing/idempotency.ts';
-import { fingerprintOf } from '#src/writing/streams.ts';
+import { fingerprintsOf } from '#src/writing/streams.ts';
 import type { TaskActor } from './read-task.ts';
 import { tasksScope } from './task.decider.ts';
 
@@ -28,11 +28,14 @@ type Inside<Id> = {
 type Pipelines = { agents: Inside<OperationId>; tasks(): Inside<typeof QUESTION> };
 
 /** The messageId is a message's key, and the fingerprint covers the rest of the message, without a receiver's secrets. */
-const keyOfMessage = (caller: AgentCaller, operation: string, input: object) => {
+const keyOfMessage = (
+  { secrets }: Pick<Deps, 'secrets'>,
+  { caller, operation, input }: { caller: AgentCaller; operation: string; input: object },
+) => {
   const { messageId, push: _push, ...message } = input as { messageId: string; push?: object };
   return {
     idem: idemOf(caller, operation, messageId),
-    fingerprint: fingerprintOf(operation, present(message)),
+    fingerprints: fingerprintsOf(secrets, operation, present(message)),
   };
 };
 
@@ -74,7 +77,8 @@ export const taskRules = (
     parse: parseFields,
     callFor: (incoming, { operation, input, trail }): TaskCall => ({
       ...agentCall(deps, incoming, operation),
-      ...(operation.idempotency === 'key' && keyOfMessage(incoming.caller, operation.id, input)),
+      ...(operation.idempotency === 'key' &&
+        keyOfMessage(deps, { caller: incoming.caller, operation: operation.id, input })),
       within: within(incoming, trail),
       auditAs(audited, outcome) {
         if (outcome) trail.inner ??= { id: audited, outcome };

@@ -61,7 +61,7 @@ const attributed = (call: Call, { type, data }: DecidedEvent, ids: Ids): NewEven
     request: call.requestId,
     ...(call.correlation !== undefined && { correlation: call.correlation }),
     ...(call.idem !== undefined && { idem: call.idem }),
-    ...(call.fingerprint !== undefined && { fingerprint: call.fingerprint }),
+    ...(call.fingerprints && { fingerprint: call.fingerprints[0] }),
     v: SCHEMA_VERSION,
   },
 });

@@ -4,12 +4,17 @@ import { accept, type Decider, reject } from '#src/shared/decider.ts';
 
 type KeyClaim = EventData<'RequestBound'>;
 
-export type KeyClaimCommand = { type: 'ClaimKey'; claim: KeyClaim };
+export type KeyClaimCommand = {
+  type: 'ClaimKey';
+  claim: Omit<KeyClaim, 'fingerprint'>;
+  /** Of the request, under each generation of the key; the first one is stored. */
+  fingerprints: readonly [string, ...string[]];
+};
 
 type KeyClaimRejection = 'key_reused';
 
 type KeyClaimState = {
-  /** Hash of the request that claimed the key first. */
+  /** Keyed hash of the request that claimed the key first. */
   fingerprint: string;
   /** Streams on which the request had nothing to write. */
   unchanged: readonly string[];
@@ -35,16 +40,19 @@ export const keyClaim: Decider<
     };
   },
 
-  decide(state, { claim }) {
-    if (state && state.fingerprint !== claim.fingerprint)
+  decide(state, { claim, fingerprints }) {
+    if (state && !fingerprints.includes(state.fingerprint))
       return reject('key_reused', 'another request claimed this key');
     return state && isRecorded(state, claim)
       ? accept()
-      : accept({ type: 'RequestBound', data: claim });
+      : accept({ type: 'RequestBound', data: { ...claim, fingerprint: fingerprints[0] } });
   },
 };
 
-const isRecorded = (state: KeyClaimState, { stream, revision, answer }: KeyClaim): boolean => {
+const isRecorded = (
+  state: KeyClaimState,
+  { stream, revision, answer }: KeyClaimCommand['claim'],
+): boolean => {
   if (answer !== undefined) return state.isAnswered;
   return revision === undefined || state.unchanged.includes(stream);
 };

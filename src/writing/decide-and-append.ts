@@ -21,6 +21,7 @@ import { attribute } from './attribution.ts';
 import { type DomainEvent, foldAt, foldOf } from './streams.ts';
 import {
   decideKeyClaim,
+  isSameRequest,
   readKeyClaims,
   refuseOtherRequest,
   refuseReusedKey,
@@ -71,7 +72,7 @@ const replay = <State, Command, E extends DomainEvent, Reason extends string>(
 ): Written<State> | Refusal | undefined => {
   const first = stored.find(({ meta }) => meta.idem === call.idem);
   if (!first || call.idem === undefined) return undefined;
-  if (first.meta.fingerprint !== call.fingerprint) return refuseReusedKey(first);
+  if (!isSameRequest(first, call)) return refuseReusedKey(first);
   const last = stored.findLast(({ meta }) => meta.request === first.meta.request) ?? first;
   const state = foldOf(decider, stored.slice(0, stored.indexOf(last) + 1));
   if (state === undefined) return undefined;

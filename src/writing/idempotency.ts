@@ -22,7 +22,7 @@ import {
 } from '#src/shared/outcome.ts';
 import { KeyedQueue } from '#src/shared/work.ts';
 import { attribute } from './attribution.ts';
-import { keyClaim } from './claims.decider.ts';
+import { keyClaim, type KeyClaimCommand } from './claims.decider.ts';
 import { type DomainEvent, foldOf, digestOf } from './streams.ts';
 
 type Claiming<State, Command, E extends DomainEvent, Reason extends string> = {
@@ -70,6 +70,12 @@ export const idemOf = (
 const REUSED =
   'This idempotency key belongs to an earlier request with other content. Use a new key for a new request.';
 
+/** Whether the event is of this very request, whatever generation of the key its fingerprint has. */
+export const isSameRequest = ({ meta }: StoredEvent, { fingerprints }: Call): boolean =>
+  fingerprints && meta.fingerprint !== undefined
+    ? fingerprints.includes(meta.fingerprint)
+    : meta.fingerprint === fingerprints?.[0];
+
 /** Refuses a key that the request of event `first` used before. */
 export const refuseReusedKey = (first: StoredEvent): Refusal =>
   refuse('idempotency_key_reused', REUSED, {
@@ -92,9 +98,7 @@ export const refuseOtherRequest = (
   [first]: readonly StoredEvent[],
   call: Call,
 ): Refusal | undefined =>
-  first && first.meta.fingerprint !== call.fingerprint ? refuseReusedKey(first) : undefined;
-
-type Claim = Omit<EventData<'RequestBound'>, 'fingerprint'>;
+  first && !isSameRequest(first, call) ? refuseReusedKey(first) : undefined;
 
 /**
  * Decides on a claim of the call's key after `claims`, which were read before. Returns no append if there is nothing
@@ -103,11 +107,11 @@ type Claim = Omit<EventData<'RequestBound'>, 'fingerprint'>;
 export const decideKeyClaim = (
   { ids }: Pick<EventWriter, 'ids'>,
   call: Call,
-  { claim, claims }: { claim: Claim; claims: readonly StoredEvent[] },
+  { claim, claims }: { claim: KeyClaimCommand['claim']; claims: readonly StoredEvent[] },
 ): readonly Append[] | Refusal => {
-  const { idem, fingerprint } = call;
-  if (idem === undefined || fingerprint === undefined) return [];
-  const command = { type: 'ClaimKey' as const, claim: { ...claim, fingerprint } };
+  const { idem, fingerprints } = call;
+  if (idem === undefined || fingerprints === undefined) return [];
+  const command = { type: 'ClaimKey' as const, claim, fingerprints };
   const target = { stream: streamOfKey(call), decider: keyClaim, stored: claims, command };
   const decision = decideClaim(ids, call, target);
   return decision.ok ? decision.appends : (refuseOtherRequest(claims, call) ?? []);

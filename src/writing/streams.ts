@@ -5,6 +5,7 @@ import { type LeadState, lead } from '#src/leads/lead.decider.ts';
 import { link, type LinkState } from '#src/links/link.decider.ts';
 import type { EventLog, StoredEvent, Position } from '#src/ports/event-log.ts';
 import type { Secrets } from '#src/ports/system.ts';
+import type { Call } from '#src/shared/call.ts';
 import type { Decider } from '#src/shared/decider.ts';
 import { canonicalJson } from '#src/shared/json.ts';
 
@@ -92,12 +93,25 @@ export const nameOf = (...parts: readonly string[]): string => {
   return out;
 };
 
+/** One hash for each generation of the key, the newest first. Each begins with its generation, like `1.3f…`. */
+type Fingerprints = NonNullable<Call['fingerprints']>;
+
 /**
- * Hash of a request after validation and defaults, so that white space, the order of members and the surface do not
- * count. Version 1: JCS (RFC 8785) and SHA-256.
+ * Hashes a request after validation and defaults, so that white space, the order of members and the surface do not
+ * count: HMAC-SHA-256 of its JCS (RFC 8785). The hash is keyed because an input has addresses that the log must not
+ * confirm. Events have the first one; a retry is recognized by any of them.
  */
-export const fingerprintOf = (operation: string, input: object): string =>
-  `1.${hash('sha256', canonicalJson({ operation, input }), 'base64url')}`;
+export const fingerprintsOf = (
+  { mac, generations }: Pick<Secrets, 'mac' | 'generations'>,
+  operation: string,
+  input: object,
+): Fingerprints => {
+  const text = canonicalJson({ operation, input });
+  const hashOf = (generation: number): string =>
+    `${generation}.${mac('fingerprint', text, generation)}`;
+  const [newest, ...earlier] = generations('fingerprint');
+  return [hashOf(newest), ...earlier.map(hashOf)];
+};
 
 type Log = { log: Pick<EventLog, 'readStream'> };
 

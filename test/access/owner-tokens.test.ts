@@ -37,7 +37,7 @@ const store = async (
     requestId: deps.ids.uuid(),
     at: deps.clock.now(),
     idem: freshKey(),
-    fingerprint: '',
+    fingerprints: [''] as const,
   };
   const token = {
     token_id: id,

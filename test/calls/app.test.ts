@@ -5,7 +5,9 @@ import { performanceExample } from '#contracts/examples/records.ts';
 import { getPerformance } from '#contracts/performance/operations.ts';
 import { mintCredential } from '#src/calls/authenticate.ts';
 import { decimalOf, minorUnits } from '#src/shared/cells.ts';
-import { fingerprintOf, nameOf } from '#src/writing/streams.ts';
+import { freshKeyring } from '#src/system/keyring.ts';
+import { secretsOf } from '#src/system/secrets.ts';
+import { fingerprintsOf, nameOf } from '#src/writing/streams.ts';
 import { limiter } from '#src/calls/limits.ts';
 import {
   bucketOf,
@@ -26,10 +28,12 @@ describe('Names and fingerprints', () => {
         expect(nameOf(...a)).toMatch(/^[0-9a-z]{24}$/);
       }),
     );
-    expect(fingerprintOf('op', { a: 1, b: { c: 2, d: 3 } })).toBe(
-      fingerprintOf('op', { b: { d: 3, c: 2 }, a: 1 }),
-    );
-    expect(fingerprintOf('op', { a: 1 })).not.toBe(fingerprintOf('other', { a: 1 }));
+    const [one, other] = [secretsOf(freshKeyring()), secretsOf(freshKeyring())];
+    const print = fingerprintsOf(one, 'op', { a: 1, b: { c: 2, d: 3 } });
+    expect(print).toEqual([expect.stringMatching(/^1\.[0-9a-f]{64}$/)]);
+    expect(fingerprintsOf(one, 'op', { b: { d: 3, c: 2 }, a: 1 })).toEqual(print);
+    expect(fingerprintsOf(other, 'op', { a: 1, b: { c: 2, d: 3 } })).not.toEqual(print);
+    expect(fingerprintsOf(one, 'op', { a: 1 })).not.toEqual(fingerprintsOf(one, 'other', { a: 1 }));
   });
 
   it('Names and fingerprints are joined by credentials that end with a checksum', () => {

@@ -89,7 +89,8 @@ it('An append is refused when the process does not read the change of the creden
   });
 });
 
-const KEYED = { ...CALL, idem: 'k1', fingerprint: 'f1' };
+const printed = (print: string): [string] => [print];
+const KEYED = { ...CALL, idem: 'k1', fingerprints: printed('f1') };
 const KEY_STREAM = 'anna-request_k1';
 const keyedLog = (log: EventLog, call: typeof KEYED) =>
   callLog({ log, ids, acknowledged: nothingKept, following: following(async () => true) }, call, {
@@ -110,7 +111,7 @@ it('The first append of a keyed call claims the key, and later ones do not', asy
 it('An append with the key of another request is refused and not sent', async () => {
   const log = memoryEventLog();
   await append(keyedLog(log, KEYED));
-  const other = keyedLog(log, { ...KEYED, fingerprint: 'f2' });
+  const other = keyedLog(log, { ...KEYED, fingerprints: printed('f2') });
   await expect(other.append('anna-lead_2', NO_STREAM, [bound('a')])).rejects.toMatchObject({
     refusal: { code: 'idempotency_key_reused' },
   });

@@ -1,15 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import type { EventData } from '#contracts/registries/events.ts';
 import { keyClaim, type KeyClaimCommand } from '#src/writing/claims.decider.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
-type Claim = KeyClaimCommand['claim'];
+type Claim = EventData<'RequestBound'>;
 
 const first: Claim = { stream: 'acme-lead_1', fingerprint: '1.a' };
 const other: Claim = { stream: 'acme-lead_2', fingerprint: '1.b' };
 const unchanged: Claim = { ...first, revision: 3 };
 const answered: Claim = { ...first, answer: { read: 2 } };
 const bound = (data: Claim) => ({ type: 'RequestBound' as const, data });
-const claim = (data: Claim): KeyClaimCommand => ({ type: 'ClaimKey', claim: data });
+const claim = ({ fingerprint, ...data }: Claim, ...earlier: string[]): KeyClaimCommand => ({
+  type: 'ClaimKey',
+  claim: data,
+  fingerprints: [fingerprint, ...earlier],
+});
 const { given } = specify(keyClaim);
 
 describe('An idempotency key', () => {
@@ -25,6 +30,14 @@ describe('An idempotency key', () => {
         .when(claim({ ...other, ...more }))
         .rejected('key_reused');
     given(bound(first), bound(other)).when(claim(other)).rejected('key_reused');
+  });
+
+  it('A request is the same one under a new generation of the key that hashes it', () => {
+    const later = { ...unchanged, fingerprint: '2.c' };
+    given(bound(first)).when(claim(later, '1.b')).rejected('key_reused');
+    const state = given(bound(first)).when(claim(later, '1.a')).then(bound(later));
+    expect(state?.fingerprint).toBe('1.a');
+    given(bound(first), bound(later)).when(claim(unchanged)).then();
   });
 
   it('An idempotency key records once per stream that its request had nothing to write', () => {

@@ -101,8 +101,8 @@ describe('A change of a stream', () => {
       actor: 'desk:t1',
       operation: 'haltOutreach',
       idem: `idem-${stream}`,
-      fingerprint: 'one',
-    };
+      fingerprints: ['one'],
+    } satisfies Partial<Call>;
     const first = await haltAndResume(callOf(keyed));
     const claims = appended.flat().filter((append) => append.stream !== settings);
     expect(claims.map((append) => append.stream)).toEqual([`acme-request_${keyed.idem}`]);
@@ -110,7 +110,7 @@ describe('A change of a stream', () => {
     expect(retry).toMatchObject({ ok: true, state: { disabled: {} } });
     expect(retry).toHaveProperty('replayOf');
     expect('position' in retry && retry.position).toBe('position' in first && first.position);
-    const other = await haltAndResume(callOf({ ...keyed, fingerprint: 'two' }));
+    const other = await haltAndResume(callOf({ ...keyed, fingerprints: ['two'] }));
     expect(other).toMatchObject({ code: 'idempotency_key_reused' });
     const stored = await app.service.deps.log.readStream(settings);
     expect(stored.map(({ type }) => type)).toEqual(['OutreachHalted', 'OutreachResumed']);

@@ -38,6 +38,7 @@ const ENDS: Record<KeyName, string | null> = {
   signing: SIGNED,
   notary: 'Checkpoints without NOTARY_KEY: give the new key to those who verify.',
   claim: null,
+  fingerprint: null,
   privacy: null,
   mailbox: null,
   vault: null,
