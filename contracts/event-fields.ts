@@ -149,12 +149,14 @@ export const auditEntry = {
   count: z.number(),
 };
 
-/** What proves an answer later: the SHA-256 of its JSON, the position that it reflects, and what it was made from. */
+/** What proves an answer later: the position that it reflects, its hash, and what it was made from. */
 export const recordedAnswer = z.object({
-  sha256: z.string(),
   position: z.number(),
   /** Of the contract and of the classifier. */
   version: z.string(),
-  /** The input, the time of the call and what else the answer depends on, as sealed JSON. */
-  sealed_question: sealed,
+  /**
+   * As sealed JSON: the SHA-256 of the answer, the input, the time of the call and what else the answer depends on. An answer
+   * can have contacts, which a hash that everyone reads would confirm.
+   */
+  sealed_record: sealed,
 });

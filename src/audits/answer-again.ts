@@ -107,9 +107,8 @@ type Compared = { replayed: NonNullable<Replayed['replayed']>; isEqual: boolean 
 const compare = async (
   deps: AuditingDeps,
   asking: Omit<Asking, 'position'>,
-  sha256: string,
 ): Promise<Compared | Refusal> => {
-  const { as_of, read_up_to } = asking.question;
+  const { as_of, read_up_to, sha256 } = asking.question;
   const version = answerVersion(deps);
   let last: Compared | undefined;
   for (const position of new Set([as_of.position, read_up_to])) {
@@ -142,11 +141,12 @@ export const auditReplay: DeskHandler<'auditReplay', AuditingDeps> = async (
   const { answer, operation, at } = entry;
   const about = { request_id, owner_id: owner, operation, agent_id, at: iso(at) };
   if (!answer) return done({ ...about, result: 'not_recorded', why: WHY.off });
-  const { sealed_question: _sealed, ...recorded } = answer;
   const question = await openQuestion(deps.vault, answer);
-  if (!question) return done({ ...about, recorded, result: 'not_recorded', why: WHY.erased });
+  if (!question) return done({ ...about, result: 'not_recorded', why: WHY.erased });
+  const { sealed_record: _sealed, ...reflected } = answer;
+  const recorded = { sha256: question.sha256, ...reflected };
   const asking = { owner, operation, question };
-  const compared = await compare(deps, asking, recorded.sha256);
+  const compared = await compare(deps, asking);
   if (isRefusal(compared))
     return done({ ...about, recorded, result: 'not_equal', why: `Now: ${compared.detail}` });
   const { replayed, isEqual } = compared;

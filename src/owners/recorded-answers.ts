@@ -1,4 +1,4 @@
-/** Answers that can be made again, for owners who want it: their hash, and the sealed question. */
+/** Answers that can be made again, for owners who want it: their hash and the question, sealed. */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { CONTRACT_VERSION } from '#contracts/places.ts';
@@ -26,7 +26,8 @@ type ListedAnswer = {
   page: { next_cursor: string | null };
 };
 
-const QUESTION = z.object({
+const RECORD = z.object({
+  sha256: z.string(),
   input: z.object({}).loose(),
   /** When the call was made, in epoch milliseconds. */
   at: z.number(),
@@ -37,7 +38,7 @@ const QUESTION = z.object({
   cursor_at: z.number().optional(),
 });
 
-export type RecordedQuestion = z.output<typeof QUESTION>;
+export type RecordedQuestion = z.output<typeof RECORD>;
 
 type RecordingDeps = Pick<Deps, 'readModels' | 'vault' | 'following' | 'classifierVersion'>;
 
@@ -65,19 +66,24 @@ const sealAnswer = async (
   if (!answers?.are_recorded) return undefined;
   const { as_of, page } = value as ListedAnswer;
   const cursor_at = page.next_cursor === null ? undefined : timeOfCursor(page.next_cursor);
-  const question = { input, at, as_of, read_up_to: deps.following.asOf().position };
-  const text = JSON.stringify({ ...question, ...present({ cursor_at }) });
-  const sealed_question = await deps.vault.seal(answers.sealed_for, text);
-  if (sealed_question === null) return undefined;
-  const version = answerVersion(deps);
-  return { sha256: hashOfAnswer(value), position: as_of.position, version, sealed_question };
+  const record = {
+    sha256: hashOfAnswer(value),
+    input,
+    at,
+    as_of,
+    read_up_to: deps.following.asOf().position,
+    ...present({ cursor_at }),
+  };
+  const sealed_record = await deps.vault.seal(answers.sealed_for, JSON.stringify(record));
+  if (sealed_record === null) return undefined;
+  return { position: as_of.position, version: answerVersion(deps), sealed_record };
 };
 
-/** Opens the question of a recorded answer; undefined if it was erased, or its key is lost. */
+/** Opens the question of a recorded answer, with the hash of the answer; undefined if it was erased, or its key is lost. */
 export const openQuestion = async (
   vault: OpeningVault,
-  { sealed_question }: RecordedAnswer,
+  { sealed_record }: RecordedAnswer,
 ): Promise<RecordedQuestion | undefined> => {
-  const opened = await openOne(vault, sealed_question);
-  return typeof opened === 'string' ? QUESTION.parse(JSON.parse(opened)) : undefined;
+  const opened = await openOne(vault, sealed_record);
+  return typeof opened === 'string' ? RECORD.parse(JSON.parse(opened)) : undefined;
 };
