@@ -11,6 +11,7 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import { LogUnavailable } from '#src/ports/event-log.ts';
+import { SEALED_PREFIX } from '#src/ports/sealed-text.ts';
 import type { Unsealed } from '#src/ports/system.ts';
 
 // Random bytes cost 2 to 3 µs per call and almost nothing per byte, so 8 KiB are drawn at a time.
@@ -31,7 +32,6 @@ export const randomView = (count: number): Buffer => {
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
-const PREFIX = 's1';
 
 /** AES-256-GCM with `bound` as associated data: decryption succeeds only for the same `bound`. */
 export const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
@@ -91,27 +91,11 @@ export const unwrapKey = (wrapping: Wrapping, subject: string, wrapped: Buffer):
 };
 
 export const sealText = (key: KeyObject, subject: string, text: string): string =>
-  `${PREFIX}.${subject}.${encrypt(key, subject, Buffer.from(text)).toString('base64url')}`;
-
-/** Returns the subject whose key opens the text; undefined if it is not a sealed text. */
-export const subjectOf = (sealed: string): string | undefined => {
-  const [prefix, subject] = sealed.split('.', 2);
-  return prefix === PREFIX ? subject : undefined;
-};
-
-/** Lists the subject of every sealed text in `data`, at any depth, with repetitions. */
-export const subjectsIn = (data: unknown): string[] => {
-  if (typeof data === 'string') {
-    const subject = subjectOf(data);
-    return subject === undefined ? [] : [subject];
-  }
-  if (typeof data !== 'object' || data === null) return [];
-  return Object.values(data).flatMap(subjectsIn);
-};
+  `${SEALED_PREFIX}.${subject}.${encrypt(key, subject, Buffer.from(text)).toString('base64url')}`;
 
 /** A text that was changed, or was sealed with another key, lacks its key. */
 export const openText = (key: KeyObject, subject: string, sealed: string): Unsealed => {
-  const body = sealed.slice(PREFIX.length + subject.length + 2);
+  const body = sealed.slice(SEALED_PREFIX.length + subject.length + 2);
   try {
     return decrypt(key, subject, Buffer.from(body, 'base64url')).toString();
   } catch {

@@ -5,6 +5,7 @@ import {
   type StoredEvent,
   LogUnavailable,
 } from '#src/ports/event-log.ts';
+import { subjectsIn } from '#src/ports/sealed-text.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 
 /** The log to copy, read in log order and never written. */
@@ -204,45 +205,35 @@ export type CopiedKeys = {
   differing: string[];
 };
 
-/** Events that first name a subject whose key seals texts, and the member that names it. */
-const SUBJECTS: {
-  readonly [type: string]: 'lead_id' | 'handoff_id' | 'application_id' | 'sealed_for';
-} = {
-  LeadSubmitted: 'lead_id',
-  HandoffCreated: 'handoff_id',
-  BuyerListCreated: 'handoff_id',
-  PushConfigCreated: 'sealed_for',
-  MailQueued: 'sealed_for',
-  OwnerProfileSet: 'sealed_for',
-  ApplicationReceived: 'application_id',
-  PersonInvited: 'sealed_for',
-  PersonRecognized: 'sealed_for',
-};
-
 type Log = Pick<EventLog, 'readAll'>;
 
-/** Reads the events of these types page by page. */
+/** Reads the events page by page, by default of all types. */
 const pagesOf = async function* (
   log: Log,
-  types: readonly string[],
+  only: { types?: readonly string[] } = {},
 ): AsyncGenerator<readonly StoredEvent[]> {
   for (let after: Position | undefined = 0; after !== undefined; ) {
-    const page: readonly StoredEvent[] = await log.readAll({ after, limit: PAGE_EVENTS, types });
+    const page: readonly StoredEvent[] = await log.readAll({ after, limit: PAGE_EVENTS, ...only });
     if (page.length > 0) yield page;
     after = page.at(-1)?.position;
   }
 };
 
+/** An erased subject may have no text, and must never get a key. */
+const subjectsOf = ({ type, data }: StoredEvent): string[] =>
+  type === 'SubjectErased' ? [(data as { subject: string }).subject] : subjectsIn(data);
+
 const erasedIn = async (log: Log): Promise<ReadonlySet<string>> => {
   const erased = new Set<string>();
-  for await (const page of pagesOf(log, ['SubjectErased']))
+  for await (const page of pagesOf(log, { types: ['SubjectErased'] }))
     for (const { data } of page) erased.add((data as { subject: string }).subject);
   return erased;
 };
 
 /**
- * Copies the key of every subject of `log`, and destroys the keys whose erasure the log records. A
- * repeated run continues, and destroys what was erased meanwhile. Throws what log and vaults throw.
+ * Copies the key of every sealed text of `log`, and destroys the keys whose erasure the log records. A
+ * repeated run continues, and destroys what was erased meanwhile. Reads all events, and has all subjects in memory. Throws
+ * what log and vaults throw.
  */
 export const copyKeys = async (
   log: Log,
@@ -258,14 +249,11 @@ export const copyKeys = async (
     if (key === 'destroyed') copied.destroyed += 1;
     if (!(await to.adopt(subject, key))) copied.differing.push(subject);
   };
-  for await (const page of pagesOf(log, Object.keys(SUBJECTS))) {
-    const subjects = page.map(({ type, data }) => {
-      const member = SUBJECTS[type];
-      return member && (data as Record<string, string | undefined>)[member];
-    });
-    await Promise.all(
-      [...new Set(subjects)].flatMap((subject) => (subject ? [move(subject)] : [])),
-    );
+  const known = new Set<string>();
+  for await (const page of pagesOf(log)) {
+    const subjects = new Set(page.flatMap(subjectsOf)).difference(known);
+    for (const subject of subjects) known.add(subject);
+    await Promise.all([...subjects].map(move));
     onProgress?.(page.at(-1)?.position ?? 0);
   }
   return copied;

@@ -9,7 +9,6 @@ import {
   sqliteKeyring,
   sqliteKeyVault,
 } from '#src/stores/sqlite/keys/key-vault.ts';
-import { subjectsIn } from '#src/system/crypto-seal.ts';
 import {
   type IsKnown,
   isWrappedBy,
@@ -29,6 +28,7 @@ import {
 } from '#src/system/secrets.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
+import { subjectsIn } from '#src/ports/sealed-text.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyringStore, KeyVault } from '#src/ports/system.ts';
 import { requireLogFile } from '#src/stores/sqlite/log/event-log.ts';

@@ -3,6 +3,7 @@ import { type KeyObject, createSecretKey } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
+import { subjectOf } from '#src/ports/sealed-text.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type {
   KeyringStore,
@@ -24,7 +25,6 @@ import {
   KeyDamaged,
   openText,
   sealText,
-  subjectOf,
   type Wrapping,
   wrapKey,
 } from '#src/system/crypto-seal.ts';
