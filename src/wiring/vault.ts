@@ -1,5 +1,5 @@
 /** Opens the key vault that belongs to the log. */
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreLog } from '#src/stores/eventstoredb/event-log.ts';
 import { KEYS_WAY_FORWARD } from '#src/stores/sqlite/keys/key-file.ts';
@@ -17,6 +17,7 @@ import {
   type Rotation,
   rotateRoot,
 } from '#src/system/keyring.ts';
+import { systemClock } from '#src/system/ids.ts';
 import {
   hasRoot,
   readRoot,
@@ -32,6 +33,7 @@ import { subjectsIn } from '#src/ports/sealed-text.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyringStore, KeyVault } from '#src/ports/system.ts';
 import { requireLogFile } from '#src/stores/sqlite/log/event-log.ts';
+import { iso } from '#src/shared/time.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { copyKeys } from '#src/transfer/copy-log.ts';
 import { openEventLog } from './event-log.ts';
@@ -117,16 +119,34 @@ export const openSecrets = async (
 /** Names every subject whose key was destroyed, so that a backup that is restored does not bring a key back. */
 export const ERASURES_FILE = 'erasures.jsonl';
 
-const listErasures = (directory: string): ((subject: string) => void) => {
+/**
+ * Cuts off a line that a crash or a full disk left unfinished, whose erasure had not begun. Returns how many bytes are left.
+ */
+const cutUnfinishedLine = (path: string): number => {
+  const text = existsSync(path) ? readFileSync(path) : Buffer.alloc(0);
+  const end = text.lastIndexOf('\n') + 1;
+  if (end < text.length) truncateSync(path, end);
+  return end;
+};
+
+/** The first line has no subject: a list without erasures also says which log it is of. */
+const listErasures = (directory: string, log: string): ((subject: string) => void) => {
   const path = join(directory, ERASURES_FILE);
-  const append = (line: string): void => appendFileSync(path, line, { mode: 0o600, flush: true });
+  let isWhole = false;
+  const append = (erased: { subject?: string }): void => {
+    if (!isWhole) cutUnfinishedLine(path);
+    isWhole = false;
+    const line = JSON.stringify({ log, at: iso(systemClock().now()), ...erased });
+    appendFileSync(path, `${line}\n`, { mode: 0o600, flush: true });
+    isWhole = true;
+  };
   try {
     // So that a file that is missing means that the list is lost.
-    append('');
+    if (cutUnfinishedLine(path) === 0) append({});
   } catch {
     // A disk without space: the first erasure tries again.
   }
-  return (subject) => append(`${JSON.stringify({ subject })}\n`);
+  return (subject) => append({ subject });
 };
 
 /**
@@ -142,7 +162,7 @@ export const openVault = async (
     ? log.keyVault(vaultKeys)
     : sqliteKeyVault(keyFileOf(dataDirectory), vaultKeys, {
         head: (await log.head()).position,
-        onDestroy: listErasures(dataDirectory),
+        onDestroy: listErasures(dataDirectory, log.id),
       });
 
 /** Opens the log on a server to change its keyring. */

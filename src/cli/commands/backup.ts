@@ -271,17 +271,27 @@ const jsonIn = (text: string): unknown => {
   }
 };
 
-/** Reads a list of erasures: a JSON object with the subject on each line. Throws CommandError. */
-const readErasures = (path: string): string[] => {
+/** A line of a list of erasures; the first one of a list has no subject. */
+const erasureLine = z.object({ log: z.string(), at: z.string(), subject: z.string().optional() });
+
+/** Reads the subjects in a list of erasures of this log. Throws CommandError. */
+const readErasures = (path: string, log: string): string[] => {
   if (!existsSync(path)) throw refused(`there is no ${path}. Nothing was restored.`);
   const lines = readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line !== '');
+  if (lines.length === 0)
+    throw refused(`${path} is empty, and no list of erasures. Nothing was restored.`);
   return lines.flatMap((line, index) => {
-    const { subject } = (jsonIn(line) ?? {}) as { subject?: unknown };
-    if (typeof subject === 'string') return [subject];
+    const { data: read } = erasureLine.safeParse(jsonIn(line));
+    if (read && read.log !== log)
+      throw refused(
+        `${path}, line ${index + 1}: an erasure in the log ${read.log}, and the backup is of the log ${log}. Name the ` +
+          `${ERASURES_FILE} of the directory that the backup was made of, or say --without-erasures if it is lost. Nothing was restored.`,
+      );
+    if (read) return read.subject === undefined ? [] : [read.subject];
     // A crash can cut off the last line, whose erasure had not begun.
-    if (index === lines.length - 1) return [];
+    if (index > 0 && index === lines.length - 1) return [];
     throw refused(`${path}, line ${index + 1}: not a list of erasures. Nothing was restored.`);
   });
 };
@@ -351,7 +361,7 @@ export const restore = async (backup: string, options: RestoreOptions): Promise<
   requireEmpty(config.dataDirectory);
   const made = await checkBackup(from);
   const rootFile = rootKeyFile(from, config, options);
-  const listed = erasures === undefined ? undefined : readErasures(erasures);
+  const listed = erasures === undefined ? undefined : readErasures(erasures, made.log);
   const erased = await makeWhole(config.dataDirectory, async (directory) => {
     for (const { name } of made.files)
       if (name !== ROOT_FILE) copyFileSync(join(from, name), join(directory, name));

@@ -234,17 +234,42 @@ describe('What cannot be backed up or restored', () => {
   it('A list of erasures whose last line was cut off is read without that line, and one with another bad line is refused', async () => {
     const list = join(directory.fresh(), 'erasures.jsonl');
     mkdirSync(dirname(list), { recursive: true });
-    writeFileSync(list, '{"subject":"con_unknown"}\n{"subj');
+    const [first = ''] = readFileSync(join(data, 'erasures.jsonl'), 'utf8').split('\n');
+    const { log } = JSON.parse(first) as { log: string };
+    const erased = { log, at: '2026-11-29T10:00:00Z', subject: 'con_unknown' };
+    writeFileSync(list, `${first}\n${JSON.stringify(erased)}\n{"subj`);
     const { target, end } = restoreOf(backup, ...rootKey(), '--erasures', list, '--json');
     const cut = await end;
     expect(cut.stderr).toBe('');
     expect(JSON.parse(cut.stdout)).toMatchObject({ erased: 0 });
     const again = readFileSync(join(target, 'erasures.jsonl'), 'utf8').trim().split('\n');
-    expect(again.at(-1)).toBe('{"subject":"con_unknown"}');
-    writeFileSync(list, '{"subj\n{"subject":"con_unknown"}\n');
-    const bad = await restoreOf(backup, ...rootKey(), '--erasures', list).end;
-    expect(bad.code).toBe(1);
-    expect(bad.stderr).toContain('line 1: not a list of erasures');
+    const { at, ...written } = JSON.parse(again.at(-1) ?? '') as Record<string, string>;
+    expect(written).toEqual({ log, subject: 'con_unknown' });
+    expect(at).toMatch(/^\d{4}-.*Z$/);
+    for (const [text, says] of [
+      [`{"subj\n${JSON.stringify(erased)}\n`, 'line 1: not a list of erasures'],
+      ['{"subject":"con_unknown"}\n', 'line 1: not a list of erasures'],
+      ['', 'is empty'],
+    ] as const) {
+      writeFileSync(list, text);
+      const bad = await restoreOf(backup, ...rootKey(), '--erasures', list).end;
+      expect(bad.code).toBe(1);
+      expect(bad.stderr).toContain(says);
+    }
+  });
+
+  it('A list of erasures of another log is refused with a way on, also without an erasure', async () => {
+    const other = directory.fresh();
+    await serveChild(other);
+    const list = join(other, 'erasures.jsonl');
+    for (const more of ['', '{"log":"other","at":"2026-11-29T10:00:00Z","subject":"led_1"}\n']) {
+      appendFileSync(list, more);
+      const { target, end } = restoreOf(backup, ...rootKey(), '--erasures', list);
+      const { code, stderr } = await end;
+      expect(stderr).toMatch(/line 1: .*and the backup is of the log .*--without-erasures/);
+      expect(code).toBe(1);
+      expect(readdirSync(dirname(target))).toEqual([]);
+    }
   });
 
   it('A restore without the root key, or with another one, changes nothing', async () => {
