@@ -40,14 +40,13 @@ export const agentEvents = {
   AgentSuspended,
 };
 
-/** The key itself is never stored: `hash` is HMAC-SHA-256 with the pepper of that version. */
+/** The key itself is never stored: `hash` is HMAC-SHA-256 with a key of the keyring, whose newest generation alone counts. */
 const KeyIssued = z.object({
   key_id: z.string(),
   agent_id: z.string(),
   environment: z.enum(['live', 'test']),
   last4: z.string(),
   hash: z.string(),
-  pepper_version: z.number(),
   expires_at: z.number(),
   rotated_from: z.string().optional(),
 });
@@ -71,7 +70,6 @@ const DeskTokenIssued = z.object({
   roles: z.array(z.string()),
   owner_id: z.string().optional(),
   hash: z.string(),
-  pepper_version: z.number(),
   expires_at: z.number().optional(),
 });
 

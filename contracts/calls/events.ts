@@ -55,12 +55,10 @@ const ActivityRecorded = z.object({
 
 /**
  * Audit record of refusals to the desk and to buyers, and of the desk's reads of personal data. Equal calls are
- * one entry with a count.
+ * one entry with a count. Which person or token of the desk called is the actor of the event.
  */
 const CallsAudited = z.object({
   actor: z.enum(['desk', 'buyer']),
-  /** The desk token that was presented. */
-  token_id: z.string().optional(),
   /** The handoff whose review link was used. */
   handoff_id: z.string().optional(),
   entries: z.array(z.object(auditEntry)),

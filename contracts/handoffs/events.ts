@@ -131,7 +131,6 @@ const RfqSubmittedByBuyer = z.object({
     first_at: z.number().optional(),
   }),
   consent_text: z.string(),
-  consented_at: z.number(),
   /** Lines whose price or warnings had changed in the catalog. */
   news: z.array(lineNews).optional(),
   /** What staff should know of how the list was sent; never a reason to refuse. */

@@ -97,7 +97,7 @@ export const personClaimEvents = { PersonClaimed };
 /** Where a session is used, as JSON: the device and the place in words. */
 const client = { sealed_client: sealed, place_key: z.string() };
 
-/** The secret of the session is never stored: `hash` is HMAC-SHA-256 with the pepper of that version. */
+/** The secret of the session is never stored: `hash` is HMAC-SHA-256 with a key of the keyring, whose newest generation alone counts. */
 const SessionStarted = z.object({
   session_id: z.string(),
   person_id,
@@ -105,7 +105,6 @@ const SessionStarted = z.object({
   used_in: z.enum(['browser', 'command_line']),
   way: z.enum(['mailed_link', 'invitation', 'printed_link', 'passkey', 'openid', 'device']),
   hash: z.string(),
-  pepper_version: z.number(),
   /** Epoch milliseconds. */
   expires_at: z.number(),
   /** The number of the person's rights that it began with: it ends when they change. */

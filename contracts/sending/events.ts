@@ -10,7 +10,7 @@ const MailQueued = z.object({
   kind: z.string(),
   record: z.string().optional(),
   sealed_for: z.string(),
-  /** Address, subject line and text, as sealed JSON. */
+  /** The address and the facts that the text of this kind is made of, as sealed JSON: `{ to, facts }`. */
   sealed_message: sealed,
   /** Whether it is sent a second time if the outcome of an attempt is unknown. */
   is_repeatable: z.boolean(),

@@ -75,7 +75,6 @@ export const issueOnce = async (
     environment,
     last4: credential.slice(-4),
     hash: deps.secrets.mac('api-key', credential),
-    pepper_version: deps.secrets.pepperVersion,
     expires_at: call.at + expires_in_days * DAY_MS,
     ...present({ rotated_from }),
   };

@@ -237,7 +237,6 @@ const deskQueue = (deps: AuditDeps & Gathering) =>
     toAppend({ subject: { id }, entries }) {
       const data: EventData<'CallsAudited'> = {
         actor: 'desk',
-        token_id: id,
         entries: [...entries.values()],
       };
       const stream = `audit_${id.slice(id.indexOf('_') + 1)}`;

@@ -515,7 +515,7 @@ export type ShownEvent = DeskAnswer<'readEvents'>['data'][number];
 
 const VALUE_CHARS_MAX = 48;
 /** Members that mean nothing to a person. */
-const HIDDEN = new Set(['hash', 'token_hash', 'pepper_version', 'fingerprint', 'visitor']);
+const HIDDEN = new Set(['hash', 'token_hash', 'fingerprint', 'visitor']);
 const SEALED = /^s1\.[a-z]+_/;
 
 const fieldText = (value: unknown): string => {

@@ -315,7 +315,7 @@ const rfqSubmitted = (
   command: SubmitRfq,
   { isSaved, ...reference }: Reference & { isSaved: boolean },
 ): EventOf<'RfqSubmittedByBuyer'> => {
-  const { at, contact, contactSubject, confirmation, consentText, news, listRevision } = command;
+  const { contact, contactSubject, confirmation, consentText, news, listRevision } = command;
   return {
     type: 'RfqSubmittedByBuyer',
     data: {
@@ -330,7 +330,6 @@ const rfqSubmitted = (
         ...(state.rfq && { first_at: state.rfq.submitted_at }),
       },
       consent_text: consentText,
-      consented_at: at,
       ...(news.length > 0 && { news }),
       ...(command.seen && { seen: seenOf(state, command.seen) }),
       list_revision: isSaved ? listRevision : listRevision + 1,

@@ -123,7 +123,6 @@ export const beginSession = async (
     used_in: usedIn,
     way,
     hash: deps.secrets.mac('session', credential),
-    pepper_version: deps.secrets.pepperVersion,
     expires_at: call.at + days * DAY_MS,
     rights: person.rights,
     ...(await sealClient(deps, person, client)),

@@ -67,7 +67,6 @@ export type Secrets = {
   mac(purpose: (typeof MAC_PURPOSES)[number], value: string, generation?: number): string;
   /** The generations of a purpose, the newest first. What earlier ones named stays in the log and must still be found. */
   generations(purpose: (typeof MAC_PURPOSES)[number]): [number, ...number[]];
-  readonly pepperVersion: number;
   /** Signs published documents and notifications. */
   readonly signing: SigningKey;
   /** Signs only attribution tokens. */

@@ -36,7 +36,6 @@ export const secretsOf = (keyring: Keyring): SystemSecrets => {
   // Key objects: with raw bytes Node creates one for each HMAC, at ten times the cost.
   const keys = new Map<string, KeyObject>();
   return {
-    pepperVersion: keyring['api-key'].length,
     generations(purpose) {
       const newest = keyring[purpose].length;
       const earlier = Array.from({ length: newest - 1 }, (_, index) => newest - 1 - index);

@@ -259,7 +259,6 @@ const key = {
   environment: 'live' as const,
   last4: 'wxyz',
   hash: 'h',
-  pepper_version: 1,
   expires_at: 10_000,
 };
 const issued = { type: 'KeyIssued' as const, data: key };

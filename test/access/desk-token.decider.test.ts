@@ -8,7 +8,6 @@ const token = {
   person_id: 'name:ada',
   roles: ['staff'],
   hash: 'h',
-  pepper_version: 1,
 };
 const issued = { type: 'DeskTokenIssued' as const, data: token };
 const revoked = {

@@ -45,7 +45,6 @@ const store = async (
     person_id: 'name:ann lee',
     roles,
     hash: deps.secrets.mac('desk-token', credential),
-    pepper_version: deps.secrets.pepperVersion,
   };
   const command = { type: 'IssueToken' as const, token };
   const written = await createOnce(deps, call, {

@@ -57,7 +57,6 @@ const sent = event('RfqSubmittedByBuyer', {
   mailbox_keys: { address: '1.a', mailbox: '1.m' },
   confirmation: { number: 1, token_hash: 'c', until: DUE },
   consent_text: 'I ask',
-  consented_at: 2,
 });
 const fold = (events: readonly Event[], from?: HandoffState): HandoffState =>
   events.reduce<HandoffState | undefined>(handoff.evolve, from) as HandoffState;

@@ -56,7 +56,6 @@ const sent = event('RfqSubmittedByBuyer', {
   mailbox_keys: { address: '1.a', mailbox: '1.m' },
   confirmation: { number: 1, token_hash: 'c', until: 50_000 },
   consent_text: 'I ask',
-  consented_at: 2,
 });
 const confirmed = event('RfqConfirmedByBuyer', {
   ...HANDOFF,
@@ -201,7 +200,7 @@ describe('The table of a handoff', () => {
         'HandoffListRevisedByBuyer',
         { ...HANDOFF, changed: revision.lines, totals: revision.totals },
       ],
-      ['send', {}, 'RfqSubmittedByBuyer', { ...sent.data, consented_at: 5 }],
+      ['send', {}, 'RfqSubmittedByBuyer', sent.data],
     ];
     for (const [command, over, type, data] of cases)
       expect(asStored(decide('awaiting', command, over))).toStrictEqual({

@@ -57,7 +57,6 @@ const sent = (list_revision: number, amount: number, more: object = {}) => ({
     mailbox_keys: KEYS,
     confirmation: { number: 1, token_hash: 'c', until: 50_000, ...more },
     consent_text: 'I ask',
-    consented_at: 5,
   },
 });
 const confirmed = (amount: number) => ({

@@ -40,7 +40,6 @@ const sentAs = (number: number, more: object = {}, at = 2): Event =>
       mailbox_keys: { address: '1.a', mailbox: '1.m' },
       confirmation: { number, token_hash: 'c', until: UNTIL, ...more },
       consent_text: 'I ask',
-      consented_at: at,
     },
     at,
   );
@@ -108,7 +107,6 @@ describe('An RFQ that was sent', () => {
         at: undefined,
         data: {
           ...sentAs(2).data,
-          consented_at: 5,
           confirmation: { number: 2, token_hash: 'd', until: UNTIL + 5, first_at: 2 },
         },
       }),

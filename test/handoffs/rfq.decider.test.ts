@@ -45,7 +45,6 @@ const sent = event('RfqSubmittedByBuyer', {
   mailbox_keys: { address: '1.a', mailbox: '1.m' },
   confirmation: { number: 1, token_hash: 'c', until: DUE },
   consent_text: 'I ask',
-  consented_at: 2,
 });
 const confirmed = event('RfqConfirmedByBuyer', { totals: GBP, submitted_at: 2 });
 const offerOf = (amount: number, valid_until = DUE): Offer => {

@@ -9,7 +9,6 @@ const KEY = {
   environment: 'live' as const,
   last4: 'abcd',
   hash: 'h1',
-  pepper_version: 1,
   expires_at: MIDNIGHT + 90,
 };
 const TOKEN = {
@@ -18,7 +17,6 @@ const TOKEN = {
   person_id: 'name:staff',
   roles: ['staff'],
   hash: 'h2',
-  pepper_version: 1,
 };
 
 const STORY = [

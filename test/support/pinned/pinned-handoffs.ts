@@ -91,7 +91,6 @@ const sent = (n: number, number = 1, more: object = {}): Told => [
       until: MIDNIGHT + 336 * HOUR_MS,
     },
     consent_text: 'Yes',
-    consented_at: MIDNIGHT,
     seen: { named: 'other', created_at: MIDNIGHT, by_program: true },
     ...more,
   },

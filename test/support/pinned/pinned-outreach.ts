@@ -291,7 +291,6 @@ export const PEOPLE = [
         used_in: 'browser',
         way: 'mailed_link',
         hash: 'h1',
-        pepper_version: 1,
         expires_at: MIDNIGHT + 24 * HOUR_MS,
         rights: 0,
       },
@@ -353,7 +352,6 @@ export const RECORD = [
     'CallsAudited',
     {
       actor: 'desk',
-      token_id: 'tok_1',
       entries: [
         {
           operation: 'auditState',

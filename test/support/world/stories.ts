@@ -96,7 +96,6 @@ export const rfqSubmitted = (name: string, totals: { amount: number; currency: s
     mailbox_keys: { address: '1.a', mailbox: '1.m' },
     confirmation: { number: 1, token_hash: `confirms_${name}`, until: MIDNIGHT + 86_400_000 },
     consent_text: 'yes',
-    consented_at: MIDNIGHT,
   });
 
 export const rfqConfirmed = (name: string, totals: { amount: number; currency: string }[]): Given =>
