@@ -7,7 +7,6 @@ import { systemClock, systemIds } from '#src/system/ids.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import {
   ended,
-  json,
   killAll,
   run,
   serve,
@@ -80,20 +79,19 @@ const printed = (child: ChildProcess, text: string): Promise<void> =>
     });
   });
 
-const askDesk = (path: string, body: object): Promise<Response> =>
+const atDesk = (path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${server?.ready.url}/api/desk/v1${path}`, {
-    method: 'POST',
+    ...init,
     headers: {
       authorization: `Bearer ${readFileSync(join(data, 'desk.token'), 'utf8').trim()}`,
       'content-type': 'application/json',
       'idempotency-key': systemIds().uuid(),
     },
-    body: JSON.stringify(body),
   });
 
 type Projections = { data: { name: string; space: string; rebuilding?: { position: number } }[] };
 const linksNow = async () =>
-  (await json<Projections>('projections', 'status', '--data', data)).data.find(
+  ((await (await atDesk('/projections')).json()) as Projections).data.find(
     ({ name }) => name === 'links',
   );
 
@@ -105,9 +103,10 @@ describe('A rebuild', () => {
       const spaceBefore = (await linksNow())?.space;
       const first = start(['projections', 'rebuild', 'links', ...here]);
       const end = ended(first);
-      const isPaused = async () =>
-        (await askDesk('/projections/fills', { paused: true })).status === 200;
-      expect(await until(isPaused)).toBe(true);
+      const isFilled = async () => ((await linksNow())?.rebuilding?.position ?? 0) > 0;
+      expect(await until(isFilled)).toBe(true);
+      const pause = { method: 'POST', body: JSON.stringify({ paused: true }) };
+      expect((await atDesk('/projections/fills', pause)).status).toBe(200);
       await printed(first, 'paused');
       first.kill('SIGINT');
       const interrupted = await end;
@@ -221,6 +220,7 @@ describe('A rebuild', () => {
   it(
     'A rebuild without a service stops at Ctrl-C, and the next run continues it',
     async () => {
+      const spaceBefore = (await linksNow())?.space ?? '';
       await server?.stop();
       server = undefined;
       const first = start(['projections', 'rebuild', '--data', data]);
@@ -230,7 +230,6 @@ describe('A rebuild', () => {
       const interrupted = await end;
       expect(interrupted).toMatchObject({ code: 130, stdout: '' });
       expect(interrupted.stderr).toContain('has stopped. The next run continues');
-      const spaceBefore = (await linksNow())?.space ?? '';
       const second = await run('projections', 'rebuild', '--data', data);
       expect(second.code, second.stderr).toBe(0);
       const build = Number(spaceBefore.slice(spaceBefore.lastIndexOf('.') + 1)) + 1;
