@@ -385,8 +385,8 @@ const checkRoot = (directory: string, given: Buffer | undefined) =>
   runCheck('root key', async () => {
     const root = requireRoot(directory, given) ?? given;
     const file = join(directory, 'keys.db');
-    const text = existsSync(file) && (await sqliteKeyring(file, true).readKeyring());
-    if (root && text) openKeyringText(text, root);
+    const text = existsSync(file) ? await sqliteKeyring(file, true).readKeyring() : undefined;
+    if (root && text !== undefined) openKeyringText(text, root);
     return ok(hasRoot(directory) ? 'in the data directory' : given ? 'ROOT_KEY' : 'none yet');
   });
 

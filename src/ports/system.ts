@@ -117,13 +117,10 @@ export type KeyVault = {
  * throw LogUnavailable or StartupError.
  */
 export type KeyringStore = {
-  /**
-   * Undefined if the log is new; null if it has no keyring because a version before keyrings made it. Then its secrets are
-   * derived from the root key.
-   */
+  /** Undefined if the log is new; null if it is used and has lost its keyring. */
   readKeyring(): Promise<string | null | undefined>;
   /** Returns false, and changes nothing, unless `before` is stored. The text is durable when this resolves. */
-  replaceKeyring(before: string | null | undefined, text: string): Promise<boolean>;
+  replaceKeyring(before: string | undefined, text: string): Promise<boolean>;
 };
 
 /** The 32 bytes of a subject's key, or why there is none. */

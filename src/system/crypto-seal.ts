@@ -60,18 +60,14 @@ export const freshKey = (): KeyObject => {
 /** The keys that wrap subjects' keys, generation 1 first. */
 export type Wrapping = readonly KeyObject[];
 
-const WRAPPED_BYTES = IV_BYTES + TAG_BYTES + KEY_BYTES;
-
-/** Encrypts a subject's key for storage, under the newest generation: after the first one, a byte says which. */
+/** Encrypts a subject's key for storage, under the newest generation, which is the first byte. */
 export const wrapKey = (wrapping: Wrapping, subject: string, key: KeyObject): Buffer => {
   const newest = wrapping.at(-1);
   if (!newest) throw new TypeError('there is no wrapping key');
-  const wrapped = encrypt(newest, subject, key.export());
-  return wrapping.length === 1 ? wrapped : Buffer.concat([Buffer.of(wrapping.length), wrapped]);
+  return Buffer.concat([Buffer.of(wrapping.length), encrypt(newest, subject, key.export())]);
 };
 
-export const generationOf = (wrapped: Uint8Array): number =>
-  wrapped.length > WRAPPED_BYTES ? (wrapped[0] ?? 0) : 1;
+export const generationOf = (wrapped: Uint8Array): number => wrapped[0] ?? 0;
 
 /** A stored key is not what was written. A write that needs it is refused. */
 export class KeyDamaged extends LogUnavailable {
@@ -84,7 +80,7 @@ export class KeyDamaged extends LogUnavailable {
 export const unwrapKey = (wrapping: Wrapping, subject: string, wrapped: Buffer): KeyObject => {
   try {
     const key = wrapping[generationOf(wrapped) - 1] as KeyObject;
-    return createSecretKey(decrypt(key, subject, wrapped.subarray(-WRAPPED_BYTES)));
+    return createSecretKey(decrypt(key, subject, wrapped.subarray(1)));
   } catch {
     throw new KeyDamaged(subject);
   }

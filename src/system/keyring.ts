@@ -14,42 +14,38 @@ export type KeyName = (typeof KEY_NAMES)[number];
 /** Keys of 32 bytes, generation 1 first. */
 export type Keyring = { readonly [name in KeyName]: readonly Buffer[] };
 
-const derive = (root: Buffer, name: string, generation = 1): Buffer =>
-  Buffer.from(hkdfSync('sha256', root, '', `tributary:${name}:${generation}`, KEY_BYTES));
-
-/** Adds a key for each purpose that `known` does not have: a later version may need more, and an earlier one keeps them. */
-const completed = (known: Partial<Keyring>, make: (name: KeyName) => Buffer): Keyring => {
-  const keys = Object.fromEntries(KEY_NAMES.map((name) => [name, known[name] ?? [make(name)]]));
-  return { ...known, ...keys } as Keyring;
-};
+const derive = (root: Buffer, name: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', root, '', `tributary:${name}:1`, KEY_BYTES));
 
 const randomKey = (): Buffer => randomBytes(KEY_BYTES);
+
+/** Adds a key for each purpose that `known` does not have: a later version may need more, and an earlier one keeps them. */
+const completed = (known: Partial<Keyring>): Keyring => {
+  const keys = Object.fromEntries(KEY_NAMES.map((name) => [name, known[name] ?? [randomKey()]]));
+  return { ...known, ...keys } as Keyring;
+};
 
 const withGeneration = (keyring: Keyring): Keyring =>
   Object.fromEntries(
     Object.entries(keyring).map(([name, keys]) => [name, [...keys, randomKey()]]),
   ) as unknown as Keyring;
 
-export const freshKeyring = (): Keyring => completed({}, randomKey);
-
-/** The keys of a service from before there were keyrings, which may have raised the generation of the mailbox key. */
-export const derivedKeyring = (root: Buffer, mailboxGenerations = 1): Keyring => {
-  const privacy = Array.from({ length: mailboxGenerations }, (_, earlier) =>
-    derive(root, 'privacy', earlier + 1),
-  );
-  return completed({ privacy }, (name) => derive(root, name));
-};
+export const freshKeyring = (): Keyring => completed({});
 
 /** Tells a root key from others, and nothing else about it. */
 const idOf = (root: Buffer): string => derive(root, 'root-id').toString('hex', 0, 8);
 
 const wrappingOf = (root: Buffer): KeyObject => createSecretKey(derive(root, 'keyring'));
 
+/** The form of the text that this code writes and reads. */
+const VERSION = 1;
+
 /** Which root key wraps a keyring, and which ones did before. */
-type Head = { root: string; former: string[] };
+type Head = { version: number; root: string; former: string[] };
 type Wrapped = Head & { keys: string };
 
-const boundOf = ({ root, former }: Head): string => JSON.stringify({ root, former });
+const boundOf = ({ version, root, former }: Head): string =>
+  JSON.stringify({ version, root, former });
 
 const toText = (keyring: Keyring): string =>
   JSON.stringify(keyring, (_, value: unknown) =>
@@ -61,9 +57,15 @@ const fromText = (text: string): Partial<Keyring> =>
     typeof value === 'string' ? Buffer.from(value, 'base64') : value,
   ) as Partial<Keyring>;
 
+const lost = (): StartupError =>
+  new StartupError(
+    'This log lost its keyring, without which no credential works and no personal data can be read. Restore keys.db, or the ' +
+      'database on the server, from a backup, with the root key of that time. Nothing was changed.',
+  );
+
 /** The text that is stored, after its checksum: damage must not look like another root key. */
 export const wrapKeyring = (keyring: Keyring, root: Buffer, former: string[] = []): string => {
-  const head = { root: idOf(root), former };
+  const head = { version: VERSION, root: idOf(root), former };
   const keys = encrypt(wrappingOf(root), boundOf(head), Buffer.from(toText(keyring)));
   const body = JSON.stringify({ ...head, keys: keys.toString('base64') });
   return `${crc32(body)} ${body}`;
@@ -76,10 +78,18 @@ const damaged = (cause?: unknown): StartupError =>
     { cause },
   );
 
+/** Throws StartupError. */
 const parse = (text: string): Wrapped => {
   const [crc, body = ''] = text.split(/ (.*)/s);
   if (crc !== String(crc32(body))) throw damaged();
-  return JSON.parse(body) as Wrapped;
+  const wrapped = JSON.parse(body) as Wrapped;
+  if (wrapped.version > VERSION)
+    throw new StartupError(
+      `The keyring, which has the secrets of this log, has format ${wrapped.version}, and this version of the service reads ` +
+        `format ${VERSION}. Start the version that wrote it, or a later one. Nothing was changed.`,
+    );
+  if (wrapped.version !== VERSION) throw damaged();
+  return wrapped;
 };
 
 export const isWrappedBy = (text: string, root: Buffer): boolean => parse(text).root === idOf(root);
@@ -100,7 +110,8 @@ const requireRootOf = ({ root: present, former }: Head, root: Buffer): void => {
 type Opened = { known: Partial<Keyring>; former: string[] };
 
 /** Throws StartupError. */
-export const openKeyringText = (text: string, root: Buffer): Opened => {
+export const openKeyringText = (text: string | null, root: Buffer): Opened => {
+  if (text === null) throw lost();
   const wrapped = parse(text);
   requireRootOf(wrapped, root);
   try {
@@ -111,53 +122,22 @@ export const openKeyringText = (text: string, root: Buffer): Opened => {
   }
 };
 
-/** Whether an earlier version left this name among the subjects of a vault. */
-export type IsKnown = (subject: string) => Promise<boolean>;
-
-/** Earlier versions marked each generation of the mailbox key that they used. */
-const mailboxGenerationsOf = async (isKnown: IsKnown): Promise<number> => {
-  let generation = 1;
-  while (await isKnown(`mailbox_keys_${generation + 1}`)) generation += 1;
-  return generation;
-};
-
-/** The keyring of a log from before there were keyrings. `openVault` throws if its keys are wrapped by another key. */
-const olderKeyring = async (
-  root: Buffer,
-  openVault: (vaultKeys: readonly Buffer[]) => Promise<IsKnown>,
-): Promise<Keyring> => {
-  const isKnown = await openVault(derivedKeyring(root).vault);
-  return derivedKeyring(root, await mailboxGenerationsOf(isKnown));
-};
-
-type OpenVault = Parameters<typeof olderKeyring>[1];
-
 /** What a store has: nothing if the log is new. Throws StartupError. */
-const openStored = async (
-  text: string | null | undefined,
-  root: Buffer,
-  openVault: OpenVault,
-): Promise<Opened> => {
-  if (typeof text === 'string') return openKeyringText(text, root);
-  return { known: text === null ? await olderKeyring(root, openVault) : {}, former: [] };
-};
+const openStored = (text: string | null | undefined, root: Buffer): Opened =>
+  text === undefined ? { known: {}, former: [] } : openKeyringText(text, root);
 
 /**
- * Opens the keyring, or makes one: random for a new log; with the keys that are derived from the root key for an older one,
- * if they open its vault. Several processes that start at once use the same one. Throws
- * StartupError.
+ * Opens the keyring, or makes one for a new log. Several processes that start at once use the same one. Throws
+ * StartupError, also if a used log lost its keyring.
  */
-export const openKeyring = async (
-  store: KeyringStore,
-  root: Buffer,
-  openVault: OpenVault,
-): Promise<Keyring> => {
+export const openKeyring = async (store: KeyringStore, root: Buffer): Promise<Keyring> => {
   for (;;) {
     const text = await store.readKeyring();
-    const { known, former } = await openStored(text, root, openVault);
-    const keyring = completed(known, randomKey);
-    if (typeof text === 'string' && KEY_NAMES.every((name) => known[name])) return keyring;
-    if (await store.replaceKeyring(text, wrapKeyring(keyring, root, former))) return keyring;
+    const { known, former } = openStored(text, root);
+    const keyring = completed(known);
+    if (KEY_NAMES.every((name) => known[name])) return keyring;
+    const wrapped = wrapKeyring(keyring, root, former);
+    if (await store.replaceKeyring(text ?? undefined, wrapped)) return keyring;
   }
 };
 
@@ -177,15 +157,14 @@ export const rotateRoot = async (
   { root, next, isCompromised }: Rotation,
 ): Promise<void> => {
   const text = await store.readKeyring();
-  if (typeof text !== 'string')
-    throw new StartupError(
-      'This log has no keyring yet. Start the service once with this version, which makes it.',
-    );
+  if (text === undefined)
+    throw new StartupError('This log has no keyring yet. Start the service once, which makes it.');
+  if (text === null) throw lost();
   if (isWrappedBy(text, next)) return;
   const { known, former } = openKeyringText(text, root);
   if (former.includes(idOf(next)))
     throw new StartupError('The new root key is a former one of this log. Use another.');
-  const present = completed(known, randomKey);
+  const present = completed(known);
   const keyring = isCompromised ? withGeneration(present) : present;
   if (!(await store.replaceKeyring(text, wrapKeyring(keyring, next, [...former, idOf(root)]))))
     throw new StartupError(
@@ -197,19 +176,15 @@ export const rotateRoot = async (
 export const copyKeyring = async (
   { from, to }: { from: Pick<KeyringStore, 'readKeyring'>; to: KeyringStore },
   root: Buffer,
-  openSource: OpenVault,
 ): Promise<Keyring> => {
-  // A source without one has the derived keys; it makes them its keyring when a service starts.
-  const { known } = await openStored((await from.readKeyring()) ?? null, root, openSource);
-  const before = await to.readKeyring();
-  const first = wrapKeyring(completed(known, randomKey), root);
-  if (typeof before !== 'string') await to.replaceKeyring(before, first);
-  const text = await to.readKeyring();
-  const copied = typeof text === 'string' ? openKeyringText(text, root).known : {};
+  const { known } = openStored(await from.readKeyring(), root);
+  if ((await to.readKeyring()) === undefined)
+    await to.replaceKeyring(undefined, wrapKeyring(completed(known), root));
+  const copied = openStored(await to.readKeyring(), root).known;
   if (
     Object.entries(known).every(([name, keys]) => isDeepStrictEqual(copied[name as KeyName], keys))
   )
-    return completed(copied, randomKey);
+    return completed(copied);
   throw new StartupError(
     'The target has other secrets than the source. Copy into an empty log, or a new data directory.',
   );

@@ -10,7 +10,6 @@ import {
   sqliteKeyVault,
 } from '#src/stores/sqlite/keys/key-vault.ts';
 import {
-  type IsKnown,
   isWrappedBy,
   openKeyring,
   openKeyringText,
@@ -104,16 +103,8 @@ export const openSecrets = async (
   const { position: head } = await log.head();
   if (!isEventStore(log)) await requireKeyFile(file, log, head);
   const store = isEventStore(log) ? log.keyring : sqliteKeyring(file, head > 0);
-  const older = async (vaultKeys: readonly Buffer[]): Promise<IsKnown> => {
-    const vault = await openVault(config, log, { vaultKeys });
-    await vault.close();
-    return async (subject) =>
-      isEventStore(log)
-        ? (await vault.knows(subject)) !== 'never'
-        : listUnknownSubjects(file, new Set([subject])).length === 0;
-  };
   const rootKey = await completeRotation(config, store, root);
-  return secretsOf(await openKeyring(store, rootKey, older));
+  return secretsOf(await openKeyring(store, rootKey));
 };
 
 /** Names every subject whose key was destroyed, so that a backup that is restored does not bring a key back. */
@@ -187,7 +178,7 @@ export const rotate = async (config: Config, rotation: Rotation): Promise<void> 
   const { next, isCompromised } = rotation;
   const vaultKeysIn = async (store: KeyringStore): Promise<readonly Buffer[]> => {
     await rotateRoot(store, rotation);
-    return openKeyringText((await store.readKeyring()) ?? '', next).known.vault ?? [];
+    return openKeyringText((await store.readKeyring()) ?? null, next).known.vault ?? [];
   };
   if (isRemoteLog(config))
     return withServer(config, async (log) => {

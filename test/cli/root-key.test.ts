@@ -184,7 +184,7 @@ describe('The root key of a data directory', () => {
     }
     expect(await rotate()).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('no keyring yet'),
+      stderr: expect.stringContaining('lost its keyring'),
     });
   });
 });

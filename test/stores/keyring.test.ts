@@ -1,5 +1,5 @@
 /** The keyring beside the keys of personal data: who can open it, how it is replaced, and what damages it. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -8,7 +8,7 @@ import type { KeyringStore } from '#src/ports/system.ts';
 import { sqliteKeyring } from '#src/stores/sqlite/keys/key-vault.ts';
 import {
   copyKeyring,
-  derivedKeyring,
+  freshKeyring,
   openKeyring,
   openKeyringText,
   rotateRoot,
@@ -22,8 +22,7 @@ const [ROOT, NEXT, OTHER] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [
   Buffer,
   Buffer,
 ];
-const none = async () => async () => false;
-const open = (store: KeyringStore, root: Buffer) => openKeyring(store, root, none);
+const open = openKeyring;
 
 const directory = mkdtempSync(join(tmpdir(), 'tributary-keyring-'));
 afterAll(async () => {
@@ -54,7 +53,6 @@ describe.each([
     expect(new Set(Object.values(first).flatMap((keys) => keys.map(String))).size).toBe(
       Object.values(first).flat().length,
     );
-    expect(first.vault).not.toEqual(derivedKeyring(ROOT).vault);
     expect(await open(store, ROOT)).toEqual(first);
     await expect(open(store, OTHER)).rejects.toThrow(/is not the one that this log needs/);
   });
@@ -103,7 +101,7 @@ describe.each([
 });
 
 it('A keyring with one flipped bit is refused as damaged, wherever the bit is', () => {
-  const text = Buffer.from(wrapKeyring(derivedKeyring(ROOT), ROOT, ['00']));
+  const text = Buffer.from(wrapKeyring(freshKeyring(), ROOT, ['00']));
   for (let at = 0; at < text.length; at += 1) {
     const flipped = Buffer.from(text);
     flipped[at] = (flipped[at] ?? 0) ^ 1;
@@ -114,8 +112,8 @@ it('A keyring with one flipped bit is refused as damaged, wherever the bit is', 
 });
 
 it('A keyring whose wrapped keys are those of another text is refused, although its checksum fits', () => {
-  const one = wrapKeyring(derivedKeyring(ROOT), ROOT);
-  const other = wrapKeyring(derivedKeyring(ROOT), ROOT, ['00']);
+  const one = wrapKeyring(freshKeyring(), ROOT);
+  const other = wrapKeyring(freshKeyring(), ROOT, ['00']);
   const { keys } = JSON.parse(other.replace(/^\d+ /, '')) as { keys: string };
   const body = JSON.stringify({ ...(JSON.parse(one.replace(/^\d+ /, '')) as object), keys });
   expect(() => openKeyringText(`${crc32(body)} ${body}`, ROOT)).toThrow(/keyring.* is damaged/);
@@ -125,22 +123,37 @@ it('A keyring is copied with its log, again without a change, and never over oth
   const [from, to, foreign] = [await inFile(), await inFile(), await inFile()];
   const source = await open(from, ROOT);
   for (let run = 0; run < 2; run += 1)
-    expect(await copyKeyring({ from, to }, ROOT, none)).toEqual(source);
+    expect(await copyKeyring({ from, to }, ROOT)).toEqual(source);
   expect(await open(to, ROOT)).toEqual(source);
   await open(foreign, ROOT);
-  await expect(copyKeyring({ from, to: foreign }, ROOT, none)).rejects.toThrow(/other secrets/);
+  await expect(copyKeyring({ from, to: foreign }, ROOT)).rejects.toThrow(/other secrets/);
 });
 
-it('A log from before keyrings gets one with the keys that its root derived, once they are confirmed', async () => {
-  const file = join(directory, 'older.db');
-  const older = sqliteKeyring(file, true);
-  const refused = openKeyring(older, OTHER, () => Promise.reject(new Error('not its keys')));
-  await expect(refused).rejects.toThrow('not its keys');
-  expect(await older.readKeyring()).toBeNull();
-  // Its service had raised the generation of the mailbox key to 3.
-  const marked = async () => async (subject: string) => /^mailbox_keys_[23]$/.test(subject);
-  const derived = await openKeyring(older, ROOT, marked);
-  expect(derived).toEqual(derivedKeyring(ROOT, 3));
-  await rotateRoot(older, { root: ROOT, next: NEXT });
-  expect(await open(older, NEXT)).toEqual(derived);
+it('A keyring of a later format is refused with what to start, and none is taken for another format', () => {
+  const text = wrapKeyring(freshKeyring(), ROOT);
+  const inFormat = (version: unknown): string => {
+    const body = JSON.stringify({ ...(JSON.parse(text.replace(/^\d+ /, '')) as object), version });
+    return `${crc32(body)} ${body}`;
+  };
+  expect(openKeyringText(inFormat(1), ROOT).known.vault).toHaveLength(1);
+  expect(() => openKeyringText(inFormat(2), ROOT)).toThrow(
+    /has format 2.*reads format 1\. Start the version that wrote it/,
+  );
+  for (const version of [0, undefined, 'x'])
+    expect(() => openKeyringText(inFormat(version), ROOT)).toThrow(/keyring.* is damaged/);
+});
+
+it('A used log that lost its keyring gets no other one, until a person accepts the loss of its keys', async () => {
+  const file = join(directory, 'lost.db');
+  const store = sqliteKeyring(file, true);
+  const refused = /lost its keyring.*Restore keys\.db/;
+  await expect(open(store, ROOT)).rejects.toThrow(refused);
+  await expect(rotateRoot(store, { root: ROOT, next: NEXT })).rejects.toThrow(refused);
+  const to = await inFile();
+  await expect(copyKeyring({ from: store, to }, ROOT)).rejects.toThrow(refused);
+  expect(await store.readKeyring()).toBeNull();
+  expect(await to.readKeyring()).toBeUndefined();
+  writeFileSync(join(directory, 'lost.mark'), '');
+  const made = await open(store, ROOT);
+  expect(await open(sqliteKeyring(file, true), ROOT)).toEqual(made);
 });

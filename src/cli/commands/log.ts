@@ -288,10 +288,7 @@ const commandErrorOf = (error: unknown): unknown => {
 /** Makes the secrets of both ends the same, and opens their keys. */
 const openKeys = async (source: SourceEnd, target: TargetEnd, root: Buffer) => {
   const stores = { from: source.keyring, to: target.keyring };
-  const { vault } = await copyKeyring(stores, root, async (vaultKeys) => {
-    const keys = await source.keys(vaultKeys);
-    return async (subject) => ((await keys?.keyOf(subject)) ?? 'never') !== 'never';
-  });
+  const { vault } = await copyKeyring(stores, root);
   return { from: await source.keys(vault), to: await target.keys(vault) };
 };
 

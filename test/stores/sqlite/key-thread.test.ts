@@ -15,7 +15,7 @@ afterAll(removeAll);
 
 const WRAPPING = Buffer.alloc(32, 1);
 const TURNS = 50;
-const WRAPPED_BYTES = 60;
+const WRAPPED_BYTES = 61;
 
 /** Creates a vault with one key; returns also its wrapped bytes. */
 const filled = async () => {

@@ -28,6 +28,6 @@ export const shareSecrets = async (
 ): Promise<void> => {
   const log = await patientLog({ url });
   const stores = { from: sqliteKeyring(join(directory, 'keys.db'), true), to: log.keyring };
-  await copyKeyring(stores, Buffer.from(rootKey, 'base64'), async () => async () => false);
+  await copyKeyring(stores, Buffer.from(rootKey, 'base64'));
   await log.close();
 };

@@ -56,8 +56,8 @@ export const KEY_STORE: StoreKind = {
 };
 
 /**
- * Replaces each key with what `rewrap` returns, in one transaction. Writes all rows again in their order, because a row that
- * grew could be moved.
+ * Replaces each key with what `rewrap` returns, in one transaction. Writes all rows again in their order, so that none is
+ * moved.
  */
 export const replaceKeys = (
   db: DatabaseSync,

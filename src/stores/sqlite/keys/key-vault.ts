@@ -449,7 +449,10 @@ export const acceptedKeyLoss = (file: string): Position => {
 const hasColumn = (db: DatabaseSync, table: string, column: string): boolean =>
   db.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column) !== undefined;
 
-/** The keyring in keys.db. `isUsed`: the log beside it has events. Reading changes no byte. */
+/**
+ * The keyring in keys.db. `isUsed`: the log beside it has events. Reading changes no byte. A person who accepts the loss of
+ * keys accepts that of the keyring, and gets a new one.
+ */
 export const sqliteKeyring = (file: string, isUsed: boolean): KeyringStore => ({
   async readKeyring() {
     inspectKeys(file);
@@ -460,7 +463,7 @@ export const sqliteKeyring = (file: string, isUsed: boolean): KeyringStore => ({
         )
       : null;
     if (typeof stored === 'string') return stored;
-    return isUsed ? null : undefined;
+    return isUsed && !acceptsKeyLoss(file) ? null : undefined;
   },
   async replaceKeyring(before, text) {
     inspectKeys(file);
