@@ -31,7 +31,8 @@ import { pushEvents, taskEvents } from '#contracts/tasks/events.ts';
 
 /**
  * Every event that a log can hold. The name of a schema is the stored name, in the past tense. Names and shapes are in
- * every log: never rename one, and only add optional fields. Checked before an event is written and when a stream is read.
+ * every log: never rename one, and only add optional fields, or make a new version in UPCASTS. Checked before an event is
+ * written and when a stream is read.
  */
 export const EVENTS = Object.freeze({
   ...linkEvents,
@@ -67,10 +68,18 @@ export const EVENTS = Object.freeze({
   ...repairEvents,
 });
 
-/** Version of these shapes, which each event is stored with. Older ones are converted when they are read. */
-export const SCHEMA_VERSION = 1;
-
 export type EventType = keyof typeof EVENTS;
+
+/** By event type: the steps that convert data of version 1 to version 2, from there to 3, and so on. */
+export type Upcasts = { readonly [type: string]: readonly ((data: object) => object)[] };
+
+/** The types with more than one version. A new version has a step here, also where its data stays as it is. */
+export const UPCASTS: Upcasts = {};
+
+/** Returns the version of a type, which its events are stored with: one more than its steps. */
+export const versionOf = (type: string, upcasts: Upcasts = UPCASTS): number =>
+  1 + (upcasts[type]?.length ?? 0);
+
 export type EventData<Type extends EventType> = z.infer<(typeof EVENTS)[Type]>;
 
 /** An event as a decider returns it, narrowed by its type. */

@@ -50,7 +50,7 @@ export const storeRefusal = (error: unknown, hasWritten = false): Refusal => {
   if (hasWritten && (error instanceof LogUnavailable || error instanceof ReadModelRebuilding))
     return HALF_WRITTEN;
   if (error instanceof LogUnavailable) return unavailable(error);
-  if (error instanceof UnknownEventType) return newerRecord(hasWritten);
+  if (error instanceof UnknownEventType) return newerRecord(error, hasWritten);
   if (error instanceof LogIndexDamaged) return damagedIndex(error, hasWritten);
   if (error instanceof LogCorrupted) return unreadableLog(error, hasWritten);
   // The limit depends on the log.
@@ -84,11 +84,11 @@ const damagedIndex = (cause: Error, hasWritten: boolean): Refusal =>
   );
 
 /** The refusal of a call on a record that a newer version changed: a process of that version can serve it. */
-const newerRecord = (hasWritten: boolean): Refusal =>
+const newerRecord = (cause: Error, hasWritten: boolean): Refusal =>
   refuse(
     'storage_unavailable',
     'A newer version of the service changed this record, and the process that answers cannot read the change.',
-    { retryAfterS: PARKED_RETRY_S, extra: { outcome: hasWritten ? 'unknown' : 'none' } },
+    { retryAfterS: PARKED_RETRY_S, extra: { outcome: hasWritten ? 'unknown' : 'none' }, cause },
   );
 
 export const CLOCK_BEHIND = refuse(

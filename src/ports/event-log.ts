@@ -52,7 +52,16 @@ export type StoredEvent = NewEvent & {
   /** 0 for the first event of the stream, then dense. */
   revision: number;
   position: Position;
+  /**
+   * What the log has in place of `type` and `data` where this program reads something else: data of an earlier version is
+   * converted, and a version that it does not know is part of the type, as in `LeadWon@2`.
+   */
+  stored?: { type: string; data: object };
 };
+
+/** Returns the type and the data that the log has. */
+export const storedOf = ({ type, data, stored }: StoredEvent): { type: string; data: object } =>
+  stored ?? { type, data };
 
 /** The owner in the name of a stream, before its first dash; a space of tests is an owner of its own. */
 export const ownerOfStream = (stream: string): string => stream.slice(0, stream.indexOf('-'));
@@ -63,8 +72,11 @@ export type FoldEvent = Pick<StoredEvent, 'stream' | 'owner' | 'revision' | 'pos
   at: number;
 };
 
-/** An event with its data and its attribution as `JSON.stringify` writes them, for readers that need not parse them. */
-export type EventText = Omit<StoredEvent, 'data' | 'meta'> & { data: string; meta: string };
+/** An event as it is stored, with data and attribution as JSON, for readers that need not parse them. */
+export type EventText = Omit<StoredEvent, 'data' | 'meta' | 'stored'> & {
+  data: string;
+  meta: string;
+};
 
 /** Where and when an event is, for readers that do not need it. */
 export type EventTime = { position: Position; at: number };
@@ -74,11 +86,10 @@ export const eventTimeOf = ({ position, meta: { at } }: StoredEvent): EventTime 
   at,
 });
 
-export const eventTextOf = (event: StoredEvent): EventText => ({
-  ...event,
-  data: JSON.stringify(event.data),
-  meta: JSON.stringify(event.meta),
-});
+export const eventTextOf = ({ stored, ...event }: StoredEvent): EventText => {
+  const { type, data } = stored ?? event;
+  return { ...event, type, data: JSON.stringify(data), meta: JSON.stringify(event.meta) };
+};
 
 /** Returns an event for a fold, which ignores its attribution. */
 export const foldEventOf = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
@@ -141,8 +152,8 @@ export class AppendTooLarge extends RangeError {
 }
 
 /**
- * A stream has an event of a type that only a newer version knows, so this version cannot derive its
- * state. Nothing was written.
+ * A stream has an event that this version cannot read: of a type, or of a version of its type, that only a newer one knows,
+ * or with data that its schema refuses. So its state cannot be derived. Nothing was written.
  */
 export class UnknownEventType extends Error {
   override readonly name = 'UnknownEventType';
@@ -185,8 +196,8 @@ export type EventLog = {
   appendAll(appends: readonly Append[]): Promise<AppendResult>;
   /**
    * Reads the events of a stream from revision `from` on, at most `limit`; an unknown stream has none. Throws
-   * UnknownEventType, because a state depends on all events. The other reads return events of
-   * unknown types as they are stored.
+   * UnknownEventType, because a state depends on all events. The other reads return an event that this version cannot
+   * read as it is stored, with a type that no fold handles.
    */
   readStream(stream: string, from?: number, limit?: number): Promise<StoredEvent[]>;
   /**
@@ -203,7 +214,7 @@ export type EventLog = {
     owner: string,
     options: { after: Position; limit: number; upTo?: Position },
   ): Promise<StoredEvent[]>;
-  /** Reads like `readOwner`, but returns data and attribution as JSON. An embedded log does not parse them. */
+  /** Reads like `readOwner`, but returns events as they are stored, as JSON. An embedded log does not parse it. */
   readOwnerText(
     owner: string,
     options: { after: Position; limit: number; upTo?: Position },

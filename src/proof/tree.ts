@@ -7,6 +7,8 @@ import {
   LogCorrupted,
   type Position,
   type StoredEvent,
+  storedOf,
+  UnknownEventType,
 } from '#src/ports/event-log.ts';
 import {
   type OwnerHead,
@@ -45,7 +47,7 @@ const PAGE_EVENTS = 100;
 const NO_LEAF = '';
 
 /**
- * Returns the text of an event's leaf: its members except the position, in canonical JSON (RFC 8785), with the owner, the number
+ * Returns the text of an event's leaf: what the log has of it except the position, in canonical JSON (RFC 8785), with the number
  * of the leaf among the owner's, from 1, and the hash of the owner's leaf before. So an owner's leaves are a chain, and the
  * newest one proves all.
  */
@@ -53,8 +55,9 @@ export const leafText = (
   event: StoredEvent,
   { sequence, previous }: { sequence: number; previous: string },
 ): string => {
-  const { position: _place, ...members } = event;
-  return canonicalJson({ ...members, sequence, previous });
+  const { stream, owner, revision, id, meta } = event;
+  const { type, data } = storedOf(event);
+  return canonicalJson({ data, id, meta, owner, previous, revision, sequence, stream, type });
 };
 
 /** Returns the text of the leaf that is last under a checkpoint: which leaf is the newest of each owner. */
@@ -133,7 +136,7 @@ export class LogTree {
 
   /**
    * Reads the log up to its end, in pages of a few milliseconds each; a call while another one reads waits for both. Throws
-   * LogRewritten if a mark does not fit the tree, and whatever the log throws.
+   * LogRewritten if a mark does not fit the tree, UnknownEventType if it is a newer version's, and whatever the log throws.
    */
   advance(): Promise<void> {
     this.#advancing = this.#advancing.catch(() => {}).then(() => this.#advance());
@@ -253,7 +256,12 @@ export class LogTree {
     return { owner, position, sequence, index: this.#push(leaf) };
   }
 
-  #addMark({ data, position }: StoredEvent, marked: Map<string, StoredOwnerHead>): TreeMark {
+  #addMark({ type, data, position }: StoredEvent, marked: Map<string, StoredOwnerHead>): TreeMark {
+    // A tree without it would be another one.
+    if (type !== 'TreeMarked')
+      throw new UnknownEventType(
+        `the mark at position ${position} has the type ${type}: a newer version wrote it`,
+      );
     this.#requireSame((data as MarkData).before);
     for (const owner of this.#sinceMark) {
       const head = this.#headOf(owner);

@@ -11,7 +11,8 @@ import {
   type StoredEvent,
 } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
-import { isReadable } from './event-codec.ts';
+import { UPCASTS } from '#contracts/registries/events.ts';
+import { isReadable, readAnyEvent, upcastData } from './event-codec.ts';
 
 /**
  * The head of an audit file. The head is followed by one event a line in canonical JSON. Each line begins with a hash
@@ -319,7 +320,8 @@ export const openAuditFile = async (
       index.offsets.push(offset);
       if (event.opened)
         for (const [sealed, plain] of Object.entries(event.opened)) opened.set(sealed, plain);
-      onEvent?.({ position, stream, owner, revision, type, data, at: meta.at }, about);
+      const current = upcastData(UPCASTS, { type, v: meta.v }, data);
+      onEvent?.({ position, stream, owner, revision, type, data: current, at: meta.at }, about);
     }
     onRead?.(index.positions.length, about.events);
   }
@@ -356,7 +358,8 @@ const readerOf = (
     const lines = bytes.toString('utf8').split('\n');
     return lines.slice(0, to - from).map((text, at) => {
       const { position, stream, revision, id, type, data, meta } = parseLine(text, from + at + 2);
-      return { position, stream, owner: about.owner, revision, id, type, data, meta };
+      const event = { position, stream, owner: about.owner, revision, id, type, data, meta };
+      return readAnyEvent(UPCASTS, event);
     });
   };
   const readUpTo = (

@@ -1,6 +1,6 @@
 /** What every log adapter does with an event: validates it before the write and after the read. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { EVENTS, SCHEMA_VERSION } from '#contracts/registries/events.ts';
+import { EVENTS, UPCASTS, type Upcasts, versionOf } from '#contracts/registries/events.ts';
 import {
   type Append,
   AppendTooLarge,
@@ -19,17 +19,10 @@ import {
 /** Of data and attribution. Every command reads its stream whole, so a giant event slows them all. */
 const EVENT_BYTES_MAX = 1_048_576;
 
-/** By event type and by the `meta.v` of the stored event: converts its data to the next version. */
-export type Upcasts = {
-  readonly [type: string]: { readonly [v: number]: (data: object) => object };
-};
-
-/** Empty: all schemas are at their first version. */
-export const UPCASTS: Upcasts = {};
-
 export type EncodedEvent = {
   id: string;
   type: string;
+  v: number;
   at: number;
   data: string;
   meta: string;
@@ -40,8 +33,8 @@ type Schema = (typeof EVENTS)[keyof typeof EVENTS];
 const SCHEMAS = new Map<string, Schema>(Object.entries(EVENTS));
 
 /** Whether this program knows the type of events, in this version. */
-export const isReadable = (type: string, version: number): boolean =>
-  SCHEMAS.has(type) && version <= SCHEMA_VERSION;
+export const isReadable = (type: string, v: number, upcasts: Upcasts = UPCASTS): boolean =>
+  SCHEMAS.has(type) && Number.isInteger(v) && v >= 1 && v <= versionOf(type, upcasts);
 
 // A file or a line does not return a control character or a lone surrogate unchanged.
 const STREAM = /^[^$\-\p{C}][^\-\p{C}]*-\P{C}+$/u;
@@ -80,15 +73,8 @@ export const storedJson = (value: object): string => {
 };
 
 /** Serializes at once, so that later changes of the caller's object are not stored. */
-const encodeEvent = (event: NewEvent): EncodedEvent => {
-  const schema = SCHEMAS.get(event.type);
-  if (!schema)
-    throw new TypeError(`event type ${event.type} is not in contracts/registries/events.ts`);
-  const checked = schema.safeParse(event.data);
-  if (!checked.success) throw new TypeError(`invalid ${event.type}: ${checked.error.message}`);
-  const undeclared = undeclaredIn(event.data, checked.data);
-  if (undeclared !== undefined)
-    throw new TypeError(`invalid ${event.type}: its schema does not declare ${undeclared}`);
+const encodeEvent = (event: NewEvent, upcasts: Upcasts): EncodedEvent => {
+  requireDeclared(event, upcasts);
   if (!Number.isSafeInteger(event.meta.at)) {
     throw new TypeError(`meta.at of ${event.type} is not a time in milliseconds: ${event.meta.at}`);
   }
@@ -100,7 +86,22 @@ const encodeEvent = (event: NewEvent): EncodedEvent => {
       `${event.type} has ${bytes} bytes; an event can have at most ${EVENT_BYTES_MAX}`,
     );
   }
-  return { id: event.id, type: event.type, at: event.meta.at, data, meta, bytes };
+  const { id, type } = event;
+  return { id, type, v: event.meta.v, at: event.meta.at, data, meta, bytes };
+};
+
+/** Throws TypeError unless the schema of the type declares all of the data. A copy has data of earlier versions. */
+const requireDeclared = ({ type, data, meta: { v } }: NewEvent, upcasts: Upcasts): void => {
+  const schema = SCHEMAS.get(type);
+  if (!schema) throw new TypeError(`event type ${type} is not in contracts/registries/events.ts`);
+  if (!isReadable(type, v, upcasts))
+    throw new TypeError(`${type} has no version ${v} in contracts/registries/events.ts`);
+  const current = upcastData(upcasts, { type, v }, data);
+  const checked = schema.safeParse(current);
+  if (!checked.success) throw new TypeError(`invalid ${type}: ${checked.error.message}`);
+  const undeclared = undeclaredIn(current, checked.data);
+  if (undeclared !== undefined)
+    throw new TypeError(`invalid ${type}: its schema does not declare ${undeclared}`);
 };
 
 export type EncodedAppend = {
@@ -113,14 +114,17 @@ export type EncodedAppend = {
 };
 
 /** Validates and serializes appends to different streams. Throws TypeError or AppendTooLarge. */
-export const encodeAppends = (appends: readonly Append[]): EncodedAppend[] => {
+export const encodeAppends = (
+  appends: readonly Append[],
+  upcasts: Upcasts = UPCASTS,
+): EncodedAppend[] => {
   if (appends.length === 0) throw new TypeError('nothing to append');
   const streams = new Set(appends.map(({ stream }) => stream));
   if (streams.size < appends.length) throw new TypeError('two appends to one stream in one call');
-  return appends.map(encodeAppend);
+  return appends.map((append) => encodeAppend(append, upcasts));
 };
 
-const encodeAppend = ({ stream, expected, events }: Append): EncodedAppend => {
+const encodeAppend = ({ stream, expected, events }: Append, upcasts: Upcasts): EncodedAppend => {
   const revision = expectedRevision(expected);
   if (!Number.isSafeInteger(revision) || revision < -1) {
     throw new TypeError(`not a revision: ${revision}`);
@@ -133,59 +137,81 @@ const encodeAppend = ({ stream, expected, events }: Append): EncodedAppend => {
     expected: revision,
     unchanged: typeof expected === 'number' ? [] : expected.unchanged,
     confirm: typeof expected === 'number' ? undefined : () => expected.confirm(),
-    events: events.map(encodeEvent),
+    events: events.map((event) => encodeEvent(event, upcasts)),
   };
 };
 
-/** Converts the data of an event written at version `v` to the newest version. */
-export const upcastData = (
-  upcasts: Upcasts,
-  { type, v }: { type: string; v: number },
-  data: object,
-): object => {
-  const step = upcasts[type]?.[v];
-  return step ? upcastData(upcasts, { type, v: v + 1 }, step(data)) : data;
+type Version = { type: string; v: number };
+
+/** Converts data of version `v` to the newest version of its type; data of other types and of newer versions stays. */
+export const upcastData = (upcasts: Upcasts, { type, v }: Version, data: object): object =>
+  v < versionOf(type, upcasts) && isReadable(type, v, upcasts)
+    ? (upcasts[type] ?? []).slice(v - 1).reduce((current, step) => step(current), data)
+    : data;
+
+/** Names a type with a version, which no type is named like. */
+const nameVersion = ({ type, v }: Version): string => `${type}@${v}`;
+
+/** Returns the type by which folds know an event: no fold handles a version that this program does not know. */
+export const foldedType = (upcasts: Upcasts, { type, v }: Version): string =>
+  isReadable(type, v, upcasts) || !SCHEMAS.has(type) ? type : nameVersion({ type, v });
+
+/** Names a type and its version in one text, for a store whose folds read no attribution: the type alone is version 1. */
+export const versionedType = ({ type, v }: Version): string =>
+  v === 1 ? type : nameVersion({ type, v });
+
+/** Reads a text of `versionedType`. */
+export const parseVersionedType = (text: string): Version => {
+  const at = text.lastIndexOf('@');
+  return at < 0 ? { type: text, v: 1 } : { type: text.slice(0, at), v: Number(text.slice(at + 1)) };
 };
 
-const placeOf = ({ position, stream, revision }: StoredEvent): string =>
-  `position ${position} (${stream}, revision ${revision})`;
+/** Returns the event with its data at the newest version, or why this program cannot read it. */
+const readCurrent = (upcasts: Upcasts, event: StoredEvent): StoredEvent | string => {
+  const { type, data: stored, meta } = event;
+  const schema = SCHEMAS.get(type);
+  if (!schema) return 'is unknown to this version: a newer one wrote it';
+  if (!isReadable(type, meta.v, upcasts))
+    return `has version ${meta.v}, which is unknown to this version: a newer one wrote it`;
+  const data = upcastData(upcasts, { type, v: meta.v }, stored);
+  const checked = schema.safeParse(data);
+  if (!checked.success) return `does not fit its schema: ${checked.error.message}`;
+  return data === stored ? event : { ...event, data, stored: { type, data: stored } };
+};
 
-/** Throws UnknownEventType. */
-const schemaOf = (event: StoredEvent): Schema => {
-  const schema = SCHEMAS.get(event.type);
-  if (schema) return schema;
-  throw new UnknownEventType(
-    `event type ${event.type} at ${placeOf(event)} is unknown to this version: a newer one wrote it`,
+const unknownEvent = ({ type, position, stream, revision }: StoredEvent, why: string) =>
+  new UnknownEventType(
+    `event type ${type} at position ${position} (${stream}, revision ${revision}) ${why}`,
   );
-};
-
-/** Throws UnknownEventType when this version does not know the type of an event. */
-export const requireKnownTypes = (events: readonly StoredEvent[]): void => {
-  for (const event of events) schemaOf(event);
-};
 
 /**
  * Returns the event with its data at the newest version and otherwise as stored, with its unknown
- * fields, because proofs cover them. Throws when this version of the code does not know the event.
+ * fields, because proofs cover them. Throws UnknownEventType when this program cannot read it.
  */
 export const readEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent => {
-  const schema = schemaOf(event);
-  const data = upcastData(upcasts, { type: event.type, v: event.meta.v }, event.data);
-  const checked = schema.safeParse(data);
-  if (!checked.success) {
-    throw new Error(
-      `${event.type} at ${placeOf(event)} does not fit its schema: ${checked.error.message}`,
-    );
-  }
-  return { ...event, data };
+  const current = readCurrent(upcasts, event);
+  if (typeof current === 'string') throw unknownEvent(event, current);
+  return current;
 };
 
 /**
- * As `readEvent`, for histories and copies: an event of a type that this version does not know is returned
- * as it is stored. It changes no state here, and one such event must not hide all others.
+ * As `readEvent`, for histories and copies: an event that this program cannot read is returned as it is stored, with a
+ * type that no fold handles. It changes no state here, and one such event must not hide all others.
  */
-export const readAnyEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent =>
-  SCHEMAS.has(event.type) ? readEvent(upcasts, event) : event;
+export const readAnyEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent => {
+  const current = readCurrent(upcasts, event);
+  if (typeof current !== 'string') return current;
+  const { type, data, meta } = event;
+  if (!SCHEMAS.has(type)) return event;
+  return { ...event, type: nameVersion({ type, v: meta.v }), stored: { type, data } };
+};
+
+/** Throws UnknownEventType for an event that `readAnyEvent` could not read. */
+export const requireReadable = (events: readonly StoredEvent[]): void => {
+  for (const event of events)
+    if (!SCHEMAS.has(event.type))
+      throw unknownEvent(event, 'is unknown to this version: a newer one wrote it');
+};
 
 const PAGE_EVENTS = 500;
 const QUEUE_EVENTS_MAX = 4_096;

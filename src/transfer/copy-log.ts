@@ -3,6 +3,7 @@ import {
   type EventLog,
   type Position,
   type StoredEvent,
+  storedOf,
   LogUnavailable,
 } from '#src/ports/event-log.ts';
 import { subjectsIn } from '#src/ports/sealed-text.ts';
@@ -57,8 +58,7 @@ const isSame = (one: StoredEvent, other: StoredEvent): boolean =>
 
 const isEqual = (one: StoredEvent, other: StoredEvent): boolean =>
   isSame(one, other) &&
-  one.type === other.type &&
-  JSON.stringify(one.data) === JSON.stringify(other.data) &&
+  JSON.stringify(storedOf(one)) === JSON.stringify(storedOf(other)) &&
   JSON.stringify(one.meta) === JSON.stringify(other.meta);
 
 type Comparison = { count: number; position: Position; fault: string | null };
@@ -84,8 +84,8 @@ const compare = async (
   return { count, position, fault: null };
 };
 
-const sizeOf = ({ data, meta }: StoredEvent): number =>
-  JSON.stringify(data).length + JSON.stringify(meta).length;
+const sizeOf = (event: StoredEvent): number =>
+  JSON.stringify(storedOf(event)).length + JSON.stringify(event.meta).length;
 
 /** Groups consecutive events of one stream for one append each, without reordering. */
 const groupsOf = async function* (
@@ -123,7 +123,11 @@ export const copyLog = async (
   for await (const group of groupsOf(eventsOf(from, present.position))) {
     const [first, last] = [group[0], group.at(-1)];
     if (!first || !last) continue;
-    const events = group.map(({ id, type, data, meta }) => ({ id, type, data, meta }));
+    const events = group.map((event) => ({
+      id: event.id,
+      ...storedOf(event),
+      meta: event.meta,
+    }));
     const result = await to.append(first.stream, first.revision - 1, events);
     if (result.outcome === 'conflict' || result.revision !== last.revision)
       return {

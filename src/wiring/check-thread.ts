@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Skips } from '#projections/engine/skips.ts';
-import { UPCASTS } from '#src/stores/event-codec.ts';
 import { filesOf } from '#src/stores/sqlite/rows/read-model-file.ts';
 import { openRows } from '#src/stores/sqlite/rows/rows-reader.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
@@ -17,7 +16,7 @@ if (platform === 'linux') setPriority(constants.priority.PRIORITY_LOW);
 
 const { directory, file, rows, skipped } = workerData as CheckTask;
 
-const log = sqliteLogSource(directory, UPCASTS);
+const log = sqliteLogSource(directory);
 
 using store = openRows(filesOf(join(directory, file)));
 

@@ -7,7 +7,6 @@ import { fillPartitions, type FoldedSpace } from '#projections/engine/folded-row
 import { Skips } from '#projections/engine/skips.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { readModelOf, type Space } from '#src/ports/read-model.ts';
-import { UPCASTS } from '#src/stores/event-codec.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
 import { openBuild } from '#src/stores/sqlite/rows/build-file.ts';
 import type { FillReport, FillTask } from './fill-threads.ts';
@@ -24,7 +23,7 @@ const control = new FillControl(limits);
 
 parentPort?.on('message', (changed: FillLimits) => control.set(changed));
 
-const log = sqliteLogSource(directory, UPCASTS);
+const log = sqliteLogSource(directory);
 
 using build = openBuild(file, turns);
 

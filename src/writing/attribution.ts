@@ -1,7 +1,7 @@
 /** Gives events their metadata, and refuses those that an operation may not write. */
 import { BUYER_EVENTS } from '#contracts/boundaries.ts';
 import { deskOperations } from '#contracts/registries/desk.ts';
-import { SCHEMA_VERSION } from '#contracts/registries/events.ts';
+import { versionOf } from '#contracts/registries/events.ts';
 import { holderOperations } from '#contracts/registries/holders.ts';
 import { agentOperations, recordOperations } from '#contracts/registries/agents.ts';
 import type { Declared } from '#contracts/operation.ts';
@@ -62,6 +62,6 @@ const attributed = (call: Call, { type, data }: DecidedEvent, ids: Ids): NewEven
     ...(call.correlation !== undefined && { correlation: call.correlation }),
     ...(call.idem !== undefined && { idem: call.idem }),
     ...(call.fingerprints && { fingerprint: call.fingerprints[0] }),
-    v: SCHEMA_VERSION,
+    v: versionOf(type),
   },
 });

@@ -1,4 +1,5 @@
 /** The log in memory, for tests: it is lost when the process ends. */
+import { UPCASTS, type Upcasts } from '#contracts/registries/events.ts';
 import {
   type AppendResult,
   type EventLog,
@@ -14,28 +15,35 @@ import {
 import {
   type EncodedAppend,
   encodeAppends,
+  foldedType,
   readAnyEvent,
   readEvent,
-  UPCASTS,
   Subscribers,
+  upcastData,
 } from '#src/stores/event-codec.ts';
 
 /** Data and attribution as JSON text, so that readers share no object. */
-type MemoryRecord = Omit<StoredEvent, 'data' | 'meta'> & { at: number; data: string; meta: string };
+type MemoryRecord = EventText & { at: number; v: number };
 
 type MemoryLog = { records: MemoryRecord[]; streams: Map<string, MemoryRecord[]> };
 
-const toStored = (
-  { at: _at, data, meta, ...record }: MemoryRecord,
-  read: typeof readEvent,
-): StoredEvent => read(UPCASTS, { ...record, data: JSON.parse(data), meta: JSON.parse(meta) });
+const converters = (upcasts: Upcasts) => {
+  const toStored = (
+    { at: _at, v: _v, data, meta, ...record }: MemoryRecord,
+    read = readEvent,
+  ): StoredEvent => read(upcasts, { ...record, data: JSON.parse(data), meta: JSON.parse(meta) });
+  return {
+    toStored,
+    toAny: (record: MemoryRecord): StoredEvent => toStored(record, readAnyEvent),
+    toFold: ({ id: _id, meta: _meta, v, data, type, ...record }: MemoryRecord): FoldEvent => ({
+      ...record,
+      type: foldedType(upcasts, { type, v }),
+      data: upcastData(upcasts, { type, v }, JSON.parse(data)),
+    }),
+  };
+};
 
-const toFold = ({ id: _id, meta: _meta, data, ...record }: MemoryRecord): FoldEvent => ({
-  ...record,
-  data: JSON.parse(data),
-});
-
-const toText = ({ at: _at, ...record }: MemoryRecord): EventText => record;
+const toText = ({ at: _at, v: _v, ...record }: MemoryRecord): EventText => record;
 
 const resultOf = (record: MemoryRecord | undefined): AppendResult =>
   record
@@ -48,9 +56,8 @@ const pick = (
   isWanted: (record: MemoryRecord) => boolean,
 ): MemoryRecord[] => records.filter(isWanted).slice(0, Math.max(0, limit));
 
-const toAny = (record: MemoryRecord): StoredEvent => toStored(record, readAnyEvent);
-
-export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
+export const memoryEventLog = (options: { id?: string; upcasts?: Upcasts } = {}): EventLog => {
+  const { toStored, toAny, toFold } = converters(options.upcasts ?? UPCASTS);
   const stored: MemoryLog = { records: [], streams: new Map() };
   const { records, streams } = stored;
   let isClosed = false;
@@ -66,7 +73,7 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
   ): MemoryRecord[] => pick(open().slice(after, upTo), limit, (record) => record.owner === owner);
   const subscribers = new Subscribers({ head: () => records.length, page });
   const appendAll: EventLog['appendAll'] = async (appends) => {
-    const encoded = encodeAppends(appends);
+    const encoded = encodeAppends(appends, options.upcasts);
     open();
     const decided = encoded.map(({ stream, expected, unchanged, events }) => {
       requireUnchanged(unchanged, streams);
@@ -83,7 +90,7 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
       open();
       const first = Math.max(0, from);
       const own = streams.get(stream) ?? [];
-      return own.slice(first, first + limit).map((record) => toStored(record, readEvent));
+      return own.slice(first, first + limit).map((record) => toStored(record));
     },
     readAll: async ({ after, limit, types }) =>
       pick(open().slice(after), limit, ({ type }) => !types || types.includes(type)).map(toAny),

@@ -29,7 +29,7 @@ import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyringStore, MovableKeys } from '#src/ports/system.ts';
 import { checkTree, type TreeCheck, type TreeFault } from '#src/proof/check-log.ts';
 import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
-import { requireKnownTypes } from '#src/stores/event-codec.ts';
+import { requireReadable } from '#src/stores/event-codec.ts';
 import { prepareDirectory } from '#src/system/directory.ts';
 import { hostsOf } from '#src/system/hosts.ts';
 import { systemClock } from '#src/system/ids.ts';
@@ -129,8 +129,6 @@ type Opening = { stack: AsyncDisposableStack; onOutage(): void };
 type CopyUrls = { from: string; to: string };
 type Copied = { result: Awaited<ReturnType<typeof copyLog>>; keys: CopiedKeys };
 
-/** A copy holds the events as they are stored, without upcasts. */
-const NO_UPCASTS = {};
 const NO_KEYS: CopiedKeys = { subjects: 0, destroyed: 0, differing: [] };
 
 const HINTS = {
@@ -170,7 +168,7 @@ const openRemote = async (
   { stack, onOutage }: Opening,
 ): Promise<End<CopySource & CopyTarget, MovableKeys>> => {
   const { eventStoreLog } = await import('#src/stores/eventstoredb/event-log.ts');
-  const log = await eventStoreLog({ url, upcasts: NO_UPCASTS });
+  const log = await eventStoreLog({ url });
   stack.defer(() => log.close());
   const repeat = repeatAt(url, onOutage);
   return {
@@ -207,7 +205,7 @@ const openTarget = async (url: string, opening: Opening): Promise<TargetEnd> => 
   if (directory === undefined) return openRemote(url, opening);
   prepareDirectory(directory);
   const { sqliteEventLog } = await import('#src/stores/sqlite/log/event-log.ts');
-  const log = sqliteEventLog({ directory, upcasts: NO_UPCASTS });
+  const log = sqliteEventLog({ directory });
   stack.defer(() => log.close());
   const file = join(directory, 'keys.db');
   const { sqliteKeyring, sqliteKeyVault } = await import('#src/stores/sqlite/keys/key-vault.ts');
@@ -238,12 +236,12 @@ const hasKeys = (url: string): boolean => {
 };
 
 /** The same source, whose reads throw UnknownEventType: a copy that misses an event must not succeed. */
-const requiringKnownTypes = (from: CopySource): CopySource => ({
+const requiringReadable = (from: CopySource): CopySource => ({
   id: from.id,
   head: () => from.head(),
   async readAll(page) {
     const events = await from.readAll(page);
-    requireKnownTypes(events);
+    requireReadable(events);
     return events;
   },
 });
@@ -309,7 +307,7 @@ const copyEverything = async (
   shown = showPhases(position, unit);
   const { update: onProgress, stop } = shown;
   try {
-    const result = await copyLog(requiringKnownTypes(source.log), target.log, { onProgress });
+    const result = await copyLog(requiringReadable(source.log), target.log, { onProgress });
     if (!result.ok || !vaults?.from) return { result, keys: NO_KEYS };
     return { result, keys: await copyKeys(target.log, { from: vaults.from, to: vaults.to }) };
   } catch (error) {

@@ -1,4 +1,5 @@
 /** The log on EventStoreDB: implements the port of the log by its reads, appends and subscriptions. */
+import { UPCASTS, type Upcasts } from '#contracts/registries/events.ts';
 import {
   type AppendResult,
   type EventLog,
@@ -14,8 +15,6 @@ import {
   encodeAppends,
   readAnyEvent,
   readEvent,
-  UPCASTS,
-  type Upcasts,
 } from '#src/stores/event-codec.ts';
 import { type LogMark, LogMemory } from '#src/stores/log-memory.ts';
 import { Appends } from './appends.ts';
@@ -154,7 +153,9 @@ const logOn = (parts: Parts): EventStoreLog => {
     requireOpen();
     return appendAndRemember(parts, append);
   };
-  return replaceAppends(log, async (appends) => appendInOrder(encodeAppends(appends), appendOne));
+  return replaceAppends(log, async (appends) =>
+    appendInOrder(encodeAppends(appends, upcasts), appendOne),
+  );
 };
 
 const closeAll = async (

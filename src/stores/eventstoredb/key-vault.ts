@@ -113,7 +113,7 @@ const streamOf = (subject: string, generation: number): string => {
 const recordOf = (type: string, content: object): EncodedEvent => {
   const data = JSON.stringify(content);
   const { id } = jsonEvent({ type, data: {} });
-  return { id, type, at: 0, data, meta: '{}', bytes: data.length + 2 };
+  return { id, type, v: 1, at: 0, data, meta: '{}', bytes: data.length + 2 };
 };
 
 /** Evaluates `use`; a deleted stream means that the key was destroyed. */

@@ -17,7 +17,8 @@ import {
   LogUnavailable,
   ownerOfStream,
 } from '#src/ports/event-log.ts';
-import { type EncodedEvent, upcastData, type Upcasts } from '#src/stores/event-codec.ts';
+import type { Upcasts } from '#contracts/registries/events.ts';
+import { type EncodedEvent, foldedType, upcastData } from '#src/stores/event-codec.ts';
 import { openRead, type ServerStream } from './client.ts';
 import {
   noAnswer,
@@ -573,16 +574,17 @@ export const toStoredEvent = (record: LogRecord): StoredEvent => {
 /** Converts a record to an event whose data is parsed when it is first read. */
 export const toFoldEvent = (upcasts: Upcasts, record: LogRecord): FoldEvent => {
   const { type, metadata, streamId, revision, position } = record;
+  const version = { type, v: metadata.v };
   let data: object | undefined;
   return {
     stream: streamId,
     owner: ownerOfStream(streamId),
     revision,
     position,
-    type,
+    type: foldedType(upcasts, version),
     at: metadata.at,
     get data() {
-      return (data ??= upcastData(upcasts, { type, v: metadata.v }, record.data));
+      return (data ??= upcastData(upcasts, version, record.data));
     },
   };
 };

@@ -2,7 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { LogUnavailable, type Position, type EventLog } from '#src/ports/event-log.ts';
-import { type Upcasts, type LogPage, Subscribers } from '#src/stores/event-codec.ts';
+import type { Upcasts } from '#contracts/registries/events.ts';
+import { type LogPage, Subscribers } from '#src/stores/event-codec.ts';
 import {
   isInvalidPosition,
   isTooSlow,

@@ -1,8 +1,9 @@
-/** Stores that a version after this one wrote to: an event of a type that this version does not know. */
+/** Stores that a version after this one wrote to: an event of a type, or of a version of it, that this one does not know. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { versionedType } from '#src/stores/event-codec.ts';
 import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
 import type { Service } from '#src/main.ts';
 import { ended } from '../../support/clients/cli.ts';
@@ -15,7 +16,6 @@ import { inProcess, openCopy } from './opened-copy.ts';
 import { ROOT_KEY } from './services.ts';
 
 const COMMIT = FIXTURE_COMMITS[0];
-const TYPE = 'LeadScored';
 const ID = '01900000-0000-7000-8000-00000000ffff';
 
 const temporary = directories('tributary-newer-');
@@ -27,20 +27,22 @@ afterAll(async () => {
   temporary.removeAll();
 });
 
-type Event = { stream: string; id: string; type: string; data: string; meta: string; at: number };
+type Kind = { type: string; v: number };
+type Event = Kind & { stream: string; id: string; data: string; meta: string; at: number };
 type Recorded = { stream: string; revision: number; position: number };
 
 /** An event after the others of the lead that was won. */
-const newerEvent = ({ ids, endedAt: at }: Recording): Event => {
+const newerEvent = ({ ids, endedAt: at }: Recording, { type, v }: Kind): Event => {
   const stream = `acme-lead_${ids['won lead']?.slice(4)}`;
-  const meta = { at, actor: 'agt_1', surface: 'rest', operation: 'scoreLead', request: 'r', v: 1 };
+  const meta = { at, actor: 'agt_1', surface: 'rest', operation: 'scoreLead', request: 'r', v };
   const data = JSON.stringify({ lead_id: ids['won lead'], score: 7 });
-  return { stream, id: ID, type: TYPE, at, data, meta: JSON.stringify(meta) };
+  return { stream, id: ID, type, v, at, data, meta: JSON.stringify(meta) };
 };
 
 /** Appends the event to the file of an embedded log, with its checksums. */
 const appendToFile = (directory: string, event: Event): void => {
-  const { stream, id, type, at, data, meta } = event;
+  const { stream, id, at, data, meta } = event;
+  const type = versionedType(event);
   const db = new DatabaseSync(join(directory, 'log.db'));
   const last = db.prepare('SELECT max(position) AS position FROM events').get();
   const own = db
@@ -74,28 +76,37 @@ const appendToLog = (file: string, event: Event): void => {
 };
 
 const stores = {
-  async embedded(recording: Recording): Promise<Record<string, string>> {
+  async embedded(recording: Recording, kind: Kind): Promise<Record<string, string>> {
     const DATA_DIR = temporary.fresh();
     unpackDirectory(COMMIT, DATA_DIR);
-    appendToFile(DATA_DIR, newerEvent(recording));
+    appendToFile(DATA_DIR, newerEvent(recording, kind));
     return { DATA_DIR };
   },
-  async servers(recording: Recording): Promise<Record<string, string>> {
+  async servers(recording: Recording, kind: Kind): Promise<Record<string, string>> {
     const file = join(temporary.fresh(), 'log.ndjson');
     unpackLog(COMMIT, file);
-    appendToLog(file, newerEvent(recording));
+    appendToLog(file, newerEvent(recording, kind));
     const { url } = await standIn({ file });
     return { DATA_DIR: temporary.fresh(), ROOT_KEY, EVENT_LOG_URL: url };
   },
 };
 
-describe.each(['embedded', 'servers'] as const)(
-  'An event of an unknown type in a log (%s)',
-  (store) => {
+const UNKNOWN: Kind = { type: 'LeadScored', v: 1 };
+/** Folded as version 1, it would lose the lead. */
+const NEWER: Kind = { type: 'LeadLost', v: 2 };
+
+describe.each([
+  ['embedded', UNKNOWN, 'LeadScored'],
+  ['embedded', NEWER, 'LeadLost@2'],
+  ['servers', UNKNOWN, 'LeadScored'],
+  ['servers', NEWER, 'LeadLost@2'],
+] as const)(
+  'An event of an unknown type, or of an unknown version of it, in a log (%s, %o)',
+  (store, kind, TYPE) => {
     it('An event of an unknown type is skipped by read models, shown in the history, and refuses writes only to its record', async () => {
       const recording = readRecording(COMMIT, store);
       const lines: Record<string, unknown>[] = [];
-      service = await openCopy(await stores[store](recording), recording, (line) =>
+      service = await openCopy(await stores[store](recording, kind), recording, (line) =>
         lines.push(line),
       );
       const send = inProcess(service);
@@ -134,7 +145,7 @@ describe.each(['embedded', 'servers'] as const)(
 
     it('An event of an unknown type is not copied by a version that does not know it, which says so', async () => {
       const recording = readRecording(COMMIT, store);
-      const { DATA_DIR, EVENT_LOG_URL, ...settings } = await stores[store](recording);
+      const { DATA_DIR, EVENT_LOG_URL, ...settings } = await stores[store](recording, kind);
       const from = EVENT_LOG_URL ?? `sqlite:${DATA_DIR}`;
       const to = `sqlite:${join(temporary.fresh(), 'copy')}`;
       const { code, stderr } = await ended(runCli(['log', 'copy', from, to], settings));

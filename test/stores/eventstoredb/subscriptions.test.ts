@@ -259,16 +259,20 @@ describe('A subscription', () => {
 
   test('A subscription parses the data of an event when it is first read', async () => {
     const upcasts = {
-      RequestBound: {
-        1: (data: object) => {
+      RequestBound: [
+        (data: object) => {
           if ((data as { fingerprint?: string }).fingerprint === 'poison')
             throw new Error('poison');
           return data;
         },
-      },
+      ],
     };
+    await (await open()).append('anna-lead_1', NO_STREAM, [
+      bound('a'),
+      bound('poison'),
+      bound('b'),
+    ]);
     const log = await open({}, { upcasts });
-    await log.append('anna-lead_1', NO_STREAM, [bound('a'), bound('poison'), bound('b')]);
     const { events } = await follow(log, 0, (item) => item.kind === 'caughtUp');
     expect(printOf(events[0] as FoldEvent)).toBe('a');
     expect(() => events[1]?.data).toThrow('poison');

@@ -362,21 +362,4 @@ describe('A log with events of other versions', () => {
     expect((await log.readFold({ after: 2, limit: 1 }))[0]).toMatchObject({ type, data: { a: 1 } });
     await log.close();
   });
-
-  test('A log with events of other versions converts old data to the newest version in every read', async () => {
-    const directory = await filled(1);
-    const mark = (suffix: string) => (data: object) => {
-      const { fingerprint } = data as { fingerprint: string };
-      return { ...data, fingerprint: `${fingerprint}${suffix}` };
-    };
-    const upcasts = { RequestBound: { 1: mark('-2'), 2: mark('-3') } };
-    const log = sqliteEventLog({ directory, upcasts });
-    const expected = ['a0-2-3', 'b0-2-3'];
-    const prints = (events: readonly { data: object }[]) =>
-      events.map(({ data }) => (data as { fingerprint: string }).fingerprint);
-    expect(prints(await log.readStream('own0-lead_0'))).toEqual(expected);
-    expect(prints(await log.readAll({ after: 0, limit: 9 }))).toEqual(expected);
-    expect(prints(await log.readFold({ after: 0, limit: 9 }))).toEqual(expected);
-    await log.close();
-  });
 });

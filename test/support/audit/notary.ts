@@ -5,7 +5,7 @@ import { signerOf } from '#src/proof/note.ts';
 import { LogTree } from '#src/proof/tree.ts';
 import { type Verdict, verifyExport, type VerifyOptions } from '#src/proof/verifier.ts';
 import { type PostText, type Witness, Witnesses } from '#src/proof/witnesses.ts';
-import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
+import type { EventLog, EventText } from '#src/ports/event-log.ts';
 import type { ProofStore } from '#src/ports/proof-store.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { AuditBody } from '#src/stores/audit-file.ts';
@@ -70,16 +70,17 @@ export const newestNote = (notary: TestNotary): string => {
 /** The export of the owner, as the command writes it; `since` is the size of a checkpoint that it continues. */
 export const fileOf = async (notary: TestNotary, since?: number): Promise<Buffer> => {
   const { position } = await notary.log.head();
-  const events: StoredEvent[] = [];
+  const events: EventText[] = [];
   const read = (after: number) =>
-    notary.log.readOwner(OWNER, { after, limit: 10_000, upTo: position });
+    notary.log.readOwnerText(OWNER, { after, limit: 10_000, upTo: position });
   for (let page = await read(0); page.length > 0; page = await read(events.at(-1)?.position ?? 0))
     events.push(...page);
   const leaves = notary.tree.leavesOf(OWNER, { after: 0, upTo: position });
   const body = new AuditBody();
-  const lines = events.map(({ owner: _owner, ...event }) =>
-    String(canonicalize({ ...event, leaf: leaves.get(event.position)?.toString('base64') })),
-  );
+  const lines = events.map(({ owner: _owner, data, meta, ...event }) => {
+    const leaf = leaves.get(event.position)?.toString('base64');
+    return String(canonicalize({ ...event, data: JSON.parse(data), meta: JSON.parse(meta), leaf }));
+  });
   const bytes = Buffer.from(body.add(lines));
   const up_to = events.at(-1)?.position ?? 0;
   const mark = exportMark(notary, OWNER, since);

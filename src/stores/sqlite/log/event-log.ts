@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, readSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { UPCASTS, type Upcasts } from '#contracts/registries/events.ts';
 import {
   type EventLog,
   LogCorrupted,
@@ -19,11 +20,11 @@ import {
 } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import {
-  type Upcasts,
   encodeAppends,
-  UPCASTS,
+  readAnyEvent,
   Subscribers,
   type EncodedAppend,
+  versionedType,
 } from '#src/stores/event-codec.ts';
 import { isOutOfSpace, messageOfError, readLogFile } from '#src/stores/sqlite/failure.ts';
 import { lockDirectory } from '#src/stores/sqlite/lock.ts';
@@ -142,10 +143,9 @@ export type LogSource = Pick<
 >;
 
 /**
- * Opens the log of a directory; without `upcasts` its events are read as they were written. Throws StartupError if the
- * directory has no log, or not the marked one.
+ * Opens the log of a directory to read it. Throws StartupError if the directory has no log, or not the marked one.
  */
-export const sqliteLogSource = (directory: string, upcasts: Upcasts = {}): LogSource => {
+export const sqliteLogSource = (directory: string, upcasts: Upcasts = UPCASTS): LogSource => {
   const path = join(directory, 'log.db');
   if (!existsSync(path)) throw new StartupError(`${directory} holds no log`);
   if (inspectStore(path, LOG_STORE, () => true) === null)
@@ -483,7 +483,7 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
         const { streamId, revision } = head;
         const first = Math.max(0, from);
         const last = Math.min(revision, first + limit - 1);
-        return reader.readStream({ stream, streamId }, first, last);
+        return reader.readStream({ stream, streamId }, [first, last]);
       }),
     readAll: async ({ after, limit, types }) =>
       noticing(({ reader }) => reader.readAll(after, limit, types)),
@@ -514,7 +514,9 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
       return closing;
     },
   };
-  return replaceAppends(unwritten, async (appends) => log.writer.append(encodeAppends(appends)));
+  return replaceAppends(unwritten, async (appends) =>
+    log.writer.append(encodeAppends(appends, options.upcasts)),
+  );
 };
 
 // Appends that arrive while a commit is under way share the next one (group commit: 19 times the throughput with 256 in
@@ -799,7 +801,8 @@ export class LogTransaction {
     let revision = streamHead?.revision ?? NO_STREAM;
     const streamId = streamHead?.streamId ?? position + 1;
     for (const event of request.events) {
-      const { id, type, data, meta } = event;
+      const { id, data, meta } = event;
+      const type = versionedType(event);
       position += 1;
       revision += 1;
       at = event.at;
@@ -807,11 +810,8 @@ export class LogTransaction {
       seal = sealOf(crc, id, meta);
       this.records.push(position, streamId, revision, owner, stream, id);
       this.records.push(type, at, data, meta, crc, seal);
-      if (this.events) {
-        // Parsed from the stored text, so that a subscriber sees exactly what a later reader sees.
-        const parsed = JSON.parse(data) as object;
-        this.events.push({ position, stream, owner, revision, type, at, data: parsed });
-      }
+      // Made of the stored text, so that a subscriber sees exactly what a later reader sees.
+      this.events?.push(this.#reader.toFold([position, stream, revision, type, at, data, crc]));
     }
     if (!streamHead) this.created.push([stream, streamId]);
     this.heads.set(stream, { streamId, revision });
@@ -824,7 +824,8 @@ export class LogTransaction {
     const last = expected + events.length;
     if (last > head.revision) return { outcome: 'conflict' };
     const { streamId } = head;
-    const stored = this.#reader.readStream({ stream, streamId }, expected + 1, last);
+    const range = [expected + 1, last] as const;
+    const stored = this.#reader.readStream({ stream, streamId }, range, readAnyEvent);
     const isSame = stored.every((event, index) => event.id === events[index]?.id);
     const position = stored.at(-1)?.position;
     if (!isSame || position === undefined) return { outcome: 'conflict' };

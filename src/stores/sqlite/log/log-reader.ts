@@ -1,25 +1,24 @@
 /** All reads of log.db. Returns only rows that were checked, and throws LogCorrupted if one is missing. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
-import { EVENTS } from '#contracts/registries/events.ts';
+import { EVENTS, UPCASTS, type Upcasts } from '#contracts/registries/events.ts';
 import {
   LogCorrupted,
   LogIndexDamaged,
   type Position,
   type EventText,
   type EventTime,
-  eventTextOf,
   type FoldEvent,
   type StoredEvent,
   ownerOfStream,
 } from '#src/ports/event-log.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 import {
+  foldedType,
+  parseVersionedType,
   readAnyEvent,
   readEvent,
   upcastData,
-  UPCASTS,
-  type Upcasts,
 } from '#src/stores/event-codec.ts';
 import { readLogFile } from '#src/stores/sqlite/failure.ts';
 import { inTransaction, queryValue, type StoreKind } from '#src/stores/sqlite/open.ts';
@@ -110,6 +109,7 @@ export const endOf = (records: Records): { position: number; seal: number } => (
   seal: Number(records.at(-1)),
 });
 
+/** The type names its version too if it is above 1, because a fold does not read the attribution, which has it as well. */
 const FOLD_COLUMNS = 'position, stream, revision, type, at, data, crc';
 type FoldRow = [
   position: number,
@@ -188,8 +188,7 @@ const requireFullRow = (row: FullRow): void => {
   }
 };
 
-/** Has `meta.v` if an upcast needs it. */
-type FoldRowV = [...FoldRow, v?: number | null, nth?: number];
+type NumberedFoldRow = [...FoldRow, nth?: number];
 
 /** Ends with the number of the event among those of its owner, which a file of format 1 has not. */
 type NumberedRow = readonly [position: number, ...unknown[]];
@@ -204,13 +203,10 @@ const prepareRows = <Row>(db: DatabaseSync, sql: string) => {
     readLogFile(() => statement.all(...values)) as unknown as Row[];
 };
 
-/** Prepares the reads of log.db; those of a fold have `meta.v` if there are upcasts. */
-const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
+/** Prepares the reads of log.db. */
+const prepareReads = (db: DatabaseSync) => {
   const prepareFull = (where: string) =>
     prepareRows<FullRow>(db, `SELECT ${FULL_COLUMNS} FROM events ${where}`);
-  // The versions are read only if an upcast needs them.
-  const version = hasUpcasts ? ", meta ->> '$.v'" : '';
-  const foldColumns = `${FOLD_COLUMNS}${version}`;
   // A file of format 1 that is only inspected has no counts.
   const isCounted = Number(queryValue(db, 'PRAGMA user_version')) > 1;
   const number = isCounted ? 'nth' : 'NULL';
@@ -238,7 +234,7 @@ const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
     isCounted,
     byPosition: prepareFull('WHERE position > ? ORDER BY position LIMIT ?'),
     byOwner: prepareOwner<FullRow>(FULL_COLUMNS),
-    foldsByOwner: prepareOwner<FoldRowV>(`${FOLD_COLUMNS}${version || ', NULL'}`),
+    foldsByOwner: prepareOwner<NumberedFoldRow>(FOLD_COLUMNS),
     backInSlice: prepareBack<FullRow>(`${FULL_COLUMNS}, ${number}`),
     // The number comes after the data, so it would be read with it.
     timesBack: prepareBack<[position: number, at: number]>('position, at'),
@@ -246,9 +242,9 @@ const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
     numbersBack: prepareBack<NumberedRow>(`position, ${number}`),
     byStream: prepareFull('WHERE stream_id = ? AND revision BETWEEN ? AND ? ORDER BY revision'),
     // One JSON.parse over many joined rows was measured to be no faster than one per row.
-    folds: prepareRows<FoldRowV>(
+    folds: prepareRows<FoldRow>(
       db,
-      `SELECT ${foldColumns} FROM events WHERE position > ? ORDER BY position LIMIT ?`,
+      `SELECT ${FOLD_COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ?`,
     ),
     counted: prepareCounts<[number]>('SELECT events FROM owners WHERE owner = ?'),
     end: prepareRows<[number]>(db, 'SELECT coalesce(max(position), 0) FROM events'),
@@ -296,7 +292,7 @@ type Take<Row, Item> = {
 };
 
 /** Takes rows until the limit, the size of a page, or the end; `isCut` if the size ended the page. */
-const takePage = <Row extends FoldRow | FullRow | FoldRowV, Item>({
+const takePage = <Row extends FullRow | NumberedFoldRow, Item>({
   limit,
   read,
   take,
@@ -375,20 +371,18 @@ export class LogReader {
   readonly #reads: ReturnType<typeof prepareReads>;
   readonly #head: () => Position;
   readonly #upcasts: Upcasts;
-  readonly #hasUpcasts: boolean;
 
   /** `head` is the last acknowledged position: the file can have unacknowledged events after it. */
   constructor(db: DatabaseSync, head: () => Position, upcasts: Upcasts = UPCASTS) {
-    this.#hasUpcasts = Object.keys(upcasts).length > 0;
-    this.#reads = prepareReads(db, this.#hasUpcasts);
+    this.#reads = prepareReads(db);
     this.#head = head;
     this.#upcasts = upcasts;
   }
 
   /** Returns a page of checked rows without decoding them. */
-  foldRows(after: Position, limit: number): FoldRowV[] {
+  foldRows(after: Position, limit: number): FoldRow[] {
     const read = this.#denseAfter(this.#reads.folds, after);
-    const take = (row: FoldRowV): FoldRowV => {
+    const take = (row: FoldRow): FoldRow => {
       requireFoldRow(row);
       return row;
     };
@@ -424,7 +418,7 @@ export class LogReader {
       const last = rows.at(-1);
       if (!last) break;
       from = last[0];
-      for (const row of rows.filter(([, , , type]) => wanted.has(type))) {
+      for (const row of rows.filter((each) => wanted.has(parseVersionedType(each[3]).type))) {
         found.push(this.#decode(row));
         chars += row[5].length;
       }
@@ -486,10 +480,10 @@ export class LogReader {
   }
 
   textsOfOwner(owner: string, range: OwnerRange): EventText[] {
-    if (this.#hasUpcasts) return this.readOwner(owner, range).map(eventTextOf);
     const take = (row: FullRow): EventText => {
       requireFullRow(row);
-      const [position, stream, revision, type, , data, , , id, meta] = row;
+      const [position, stream, revision, named, , data, , , id, meta] = row;
+      const { type } = parseVersionedType(named);
       return { position, stream, owner, revision, id, type, data, meta };
     };
     return this.#takeOwner(this.#reads.byOwner, owner, { ...range, take });
@@ -503,7 +497,7 @@ export class LogReader {
   }
 
   /** Takes a page of an owner's events from an index, and requires that the index hides none of them. */
-  #takeOwner<Row extends FullRow | FoldRowV, Item>(
+  #takeOwner<Row extends FullRow | NumberedFoldRow, Item>(
     select: (...values: SQLInputValue[]) => Row[],
     owner: string,
     { take, ...range }: OwnerRange & { take(row: Row): Item },
@@ -591,15 +585,15 @@ export class LogReader {
   /** Returns the revisions `from` to `to` (inclusive), which the stream must have. */
   readStream(
     { stream, streamId }: { stream: string; streamId: number },
-    from: number,
-    to: number,
+    [from, to]: readonly [from: number, to: number],
+    read = readEvent,
   ): StoredEvent[] {
     const rows = this.#reads.byStream(streamId, from, to);
     requireDense(rows, 2, { first: from, count: to - from + 1 });
     for (const row of rows)
       if (row[1] !== stream)
         throw new LogIndexDamaged(`position ${row[0]} does not belong to ${stream}`);
-    return rows.map((row) => this.#decode(row, readEvent));
+    return rows.map((row) => this.#decode(row, read));
   }
 
   sealAt(position: Position): number | undefined {
@@ -632,18 +626,21 @@ export class LogReader {
 
   #decode(row: FullRow, read = readAnyEvent): StoredEvent {
     requireFullRow(row);
-    const [position, stream, revision, type, , data, , owner, id, meta] = row;
+    const [position, stream, revision, named, , data, , owner, id, meta] = row;
+    const { type } = parseVersionedType(named);
     const event = { id, type, data: JSON.parse(data), meta: JSON.parse(meta) };
     return read(this.#upcasts, { ...event, stream, owner, revision, position });
   }
 
-  #checkedFold(row: FoldRowV): FoldEvent {
+  #checkedFold(row: NumberedFoldRow): FoldEvent {
     requireFoldRow(row);
-    return this.#toFold(row);
+    return this.toFold(row);
   }
 
-  #toFold([position, stream, revision, type, at, text, , v]: FoldRowV): FoldEvent {
-    const data = JSON.parse(text) as object;
+  /** Decodes a row, which was checked. */
+  toFold([position, stream, revision, named, at, text]: NumberedFoldRow): FoldEvent {
+    const version = parseVersionedType(named);
+    const type = foldedType(this.#upcasts, version);
     return {
       position,
       stream,
@@ -651,7 +648,7 @@ export class LogReader {
       revision,
       type: TYPES.get(type) ?? type,
       at,
-      data: typeof v !== 'number' ? data : upcastData(this.#upcasts, { type, v }, data),
+      data: upcastData(this.#upcasts, version, JSON.parse(text)),
     };
   }
 }
