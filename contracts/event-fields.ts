@@ -46,8 +46,8 @@ export const storedWarnings = z
   .array(z.object({ code: z.enum(['source_not_live', 'external_id_in_use']), id: z.string() }))
   .optional();
 
-/** The attribution window, in days, that the owner's profile had; absent if it had the usual one. */
-export const windowDays = z.number().optional();
+/** The attribution window that the owner's profile had, in days. */
+export const windowDays = z.number();
 
 export const moneyAmount = z.object({ amount: z.number(), currency: z.string() });
 
@@ -58,7 +58,7 @@ export const storedLine = z.object({
   title: z.string(),
   product_revision: z.number(),
   /** Of the product when the line was priced. */
-  category: z.string().optional(),
+  category: z.string(),
   quantity: z.number(),
   unit_price: z.number(),
   tier_min_quantity: z.number(),
@@ -82,7 +82,7 @@ export const storedLine = z.object({
 export const valuedLine = z.object({
   line_id: z.string(),
   product_id: z.string(),
-  category: z.string().optional(),
+  category: z.string(),
   ...moneyAmount.shape,
 });
 

@@ -174,7 +174,7 @@ export const confirmedLists: Projection<ConfirmedRow> = {
   handles: ['RfqConfirmedByBuyer'],
   place(event) {
     const { mailbox, handoff_id } = typedEvent<'RfqConfirmedByBuyer'>(event).data;
-    return mailbox === undefined ? undefined : { scope: mailbox, key: handoff_id };
+    return { scope: mailbox, key: handoff_id };
   },
   evolve(_row, event) {
     const { handoff_id } = typedEvent<'RfqConfirmedByBuyer'>(event).data;

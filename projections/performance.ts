@@ -159,7 +159,7 @@ export const numbersOf = (
     case 'RfqTakenUp':
       return one(linesOf([data]));
     case 'RfqWon':
-      return one(data.lines ? linesOf([data]) : moneyOf(data.values));
+      return one(linesOf([data]));
     case 'LeadWon':
       return one(data.value ? moneyOf([data.value]) : 0);
     case 'RfqOutcomeCorrected': {
@@ -186,14 +186,14 @@ type Lines = EventData<'RfqWon'>['lines'];
 
 /** An RFQ that counts for each product of its lines, which do not count. */
 const countOf = (lines: Lines): NumberChange['detail'] =>
-  lines ? linesOf([{ lines: lines.map((line) => ({ ...line, amount: 0 })) }]) : 0;
+  linesOf([{ lines: lines.map((line) => ({ ...line, amount: 0 })) }]);
 
 /**
  * The lines of RFQs by product and category, added or with `by` of -1 subtracted. What values have beyond their lines is of no
  * product.
  */
 const linesOf = (
-  counted: readonly { lines?: Lines; values?: Amounts | undefined; by?: 1 | -1 }[],
+  counted: readonly { lines?: Lines | undefined; values?: Amounts | undefined; by?: 1 | -1 }[],
 ): Omit<PerformanceLines, 'number'> => {
   const sums = new Map<string, { lines: number; amounts: Map<string, number> }>();
   const add = (key: string, lines: number, { amount, currency }: Amounts[number]): void => {
@@ -206,7 +206,7 @@ const linesOf = (
   for (const { lines = [], values, by = 1 } of counted) {
     count += by;
     for (const { product_id, category, amount, currency } of lines) {
-      add(JSON.stringify([product_id, category ?? null]), by, { amount: by * amount, currency });
+      add(JSON.stringify([product_id, category]), by, { amount: by * amount, currency });
       if (values) add(OF_NO_PRODUCT, 0, { amount: -by * amount, currency });
     }
     for (const { amount, currency } of values ?? [])
@@ -223,16 +223,14 @@ const linesOf = (
 
 const OF_NO_PRODUCT = '[null,null]';
 
-type Outcome = { state: string; values?: Amounts | undefined; lines?: Lines };
+type Outcome = { state: string; values?: Amounts | undefined; lines?: Lines | undefined };
 
 /** As `differenceOf`, where the lines are known. */
-const differenceOfLines = (from: Outcome, to: Outcome): NumberChange['detail'] => {
-  const won = [
+const differenceOfLines = (from: Outcome, to: Outcome): NumberChange['detail'] =>
+  linesOf([
     ...(from.state === 'won' ? [{ ...from, by: -1 as const }] : []),
     ...(to.state === 'won' ? [to] : []),
-  ];
-  return won.every(({ lines }) => lines) ? linesOf(won) : differenceOf(from, to);
-};
+  ]);
 
 const wonOf = ({
   state,
@@ -433,10 +431,8 @@ const idOfSet = (tail: PerformanceTail, event: FoldEvent, others: ScopeRows): nu
 const clickOf = (event: FoldEvent, visit: Visit, others: ScopeRows): number => {
   if (visit.signals && visit.signals.length > 0) return METRIC.clicks_raw;
   const { link_id, window_days } = visit;
-  if (window_days !== undefined) {
-    const click: LastClick = { until: event.at + window_days * DAY_MS };
-    others.set(clickKey(link_id), click);
-  }
+  const click: LastClick = { until: event.at + window_days * DAY_MS };
+  others.set(clickKey(link_id), click);
   return addVisitor(event, visit, others) ? METRIC.clicks_unique : METRIC.clicks_valid;
 };
 

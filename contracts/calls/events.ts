@@ -6,6 +6,7 @@ import {
   mailboxKeys,
   recordedAnswer,
   sealed,
+  windowDays,
 } from '#contracts/event-fields.ts';
 
 /**
@@ -25,8 +26,7 @@ const VisitRecorded = z.object({
   device: z.enum(['desktop', 'mobile', 'other']),
   referrer_host: z.string().optional(),
   trigger: z.enum(['link', 'qr']),
-  /** The attribution window that the owner's profile had, in days. */
-  window_days: z.number().optional(),
+  window_days: windowDays,
 });
 
 /**

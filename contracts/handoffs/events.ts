@@ -134,19 +134,17 @@ const RfqSubmittedByBuyer = z.object({
   /** Lines whose price or warnings had changed in the catalog. */
   news: z.array(lineNews).optional(),
   /** What staff should know of how the list was sent; never a reason to refuse. */
-  seen: z
-    .object({
-      /** Whether the contact has the mailbox that the agent named. */
-      named: z.enum(['same', 'other', 'nobody']),
-      /** The contact is at the domain of the promoter's own mailbox. */
-      is_promoters: z.literal(true).optional(),
-      /** The service mailed the review link. */
-      is_delivered: z.literal(true).optional(),
-      /** When the list was created, in epoch milliseconds. */
-      created_at: z.number(),
-      by_program: byProgram,
-    })
-    .optional(),
+  seen: z.object({
+    /** Whether the contact has the mailbox that the agent named. */
+    named: z.enum(['same', 'other', 'nobody']),
+    /** The contact is at the domain of the promoter's own mailbox. */
+    is_promoters: z.literal(true).optional(),
+    /** The service mailed the review link. */
+    is_delivered: z.literal(true).optional(),
+    /** When the list was created, in epoch milliseconds. */
+    created_at: z.number(),
+    by_program: byProgram,
+  }),
 });
 
 /** The agent replaced what the buyer had not seen yet. What is absent stays. */
@@ -191,7 +189,7 @@ const alone = z.literal(true).optional();
 const moved = z.object({ ...subject, ...reasonFields });
 
 /** Lines that are counted, so that performance needs no other event. */
-const countedLines = z.array(valuedLine).optional();
+const countedLines = z.array(valuedLine);
 
 const confirmed = moved.extend({
   totals: z.array(moneyAmount),
@@ -203,7 +201,7 @@ const confirmed = moved.extend({
 /** Only the holder of the contact's mailbox can cause it. */
 const RfqConfirmedByBuyer = confirmed.extend({
   /** The keyed hash of the contact's mailbox. */
-  mailbox: z.string().optional(),
+  mailbox: z.string(),
   by_program: byProgram,
 });
 
@@ -225,7 +223,7 @@ const RfqDropped = forgotten.extend({
 });
 
 /** With its lines the first time only: an RFQ and its value count once as taken up. */
-const RfqTakenUp = moved.extend({ lines: countedLines });
+const RfqTakenUp = moved.extend({ lines: countedLines.optional() });
 
 /** A line as staff offer it. Each line of the list is offered or left out. */
 const quotedLine = z.object({
@@ -235,7 +233,7 @@ const quotedLine = z.object({
   product_revision: z.number(),
   sku: z.string(),
   title: z.string(),
-  category: z.string().optional(),
+  category: z.string(),
   quantity: z.number(),
   /** In minor units of the currency of the list's line. */
   unit_price: z.number(),
@@ -328,14 +326,14 @@ const RfqMoveProposed = moved.extend({
 const RfqMoveRefused = moved.extend({ sealed_reason: sealed });
 
 const RfqOutcomeCorrected = moved.extend({
-  from: z.object({ state: outcome, values: values.optional(), lines: countedLines }),
+  from: z.object({ state: outcome, values: values.optional(), lines: countedLines.optional() }),
   to: z.object({
     state: z.enum(['in_progress', 'won', 'lost', 'withdrawn']),
     values: values.optional(),
-    lines: countedLines,
+    lines: countedLines.optional(),
   }),
   /** The lines of the list, if this takes the RFQ up for the first time. */
-  taken_up: countedLines,
+  taken_up: countedLines.optional(),
   /** When the RFQ got the outcome that is corrected, in epoch milliseconds: numbers change on that day. */
   outcome_at: z.number(),
   counted_lead: z.string().optional(),

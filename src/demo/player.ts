@@ -1,4 +1,5 @@
 /** Performs the acts of the story through the pipelines of the application, as their actors would. */
+import { LIMITS } from '#contracts/limits.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -143,7 +144,8 @@ export class Player {
     const { ids, visits } = this.#service.deps;
     const code = this.#codes.get(link);
     if (!code) throw new Error(`demo story: a visitor follows ${link} before it exists`);
-    await visits.record(code, visit, ids.uuid());
+    const visited = { ...code, window_days: LIMITS.ATTRIBUTION_DAYS };
+    await visits.record(visited, visit, ids.uuid());
   }
 
   #call(by: string, id: StoryOperationId, fields: object): Promise<Outcome<unknown>> {

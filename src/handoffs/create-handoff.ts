@@ -155,7 +155,7 @@ const makeFacts = async (
     review_origin: deps.origin(),
     expires_at: expiresAt,
     ...(input.deliver && { deliver: true }),
-    ...(await windowNow(deps, ownerId)),
+    window_days: await windowNow(deps, ownerId),
     ...warned([
       ...(source && !isLive ? [notLive(source.link_id)] : []),
       ...(await warnInUse(deps, ownerId, { external_id, id: handoffId })),

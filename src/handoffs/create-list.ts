@@ -21,7 +21,12 @@ type Credit = { owner: string } & Pick<
   'agent_id' | 'link_id' | 'dims' | 'visit_id' | 'alternatives' | 'window_days'
 >;
 
-const NOBODY: Credit = { owner: DIRECT_OWNER, agent_id: 'none', dims: {} };
+const NOBODY: Credit = {
+  owner: DIRECT_OWNER,
+  agent_id: 'none',
+  dims: {},
+  window_days: LIMITS.ATTRIBUTION_DAYS,
+};
 
 const visitIn = ({ agent_id, link_id, visit_id }: AttributionClaims) => ({
   agent_id,
@@ -43,7 +48,7 @@ const creditOf = async (deps: Deps, tokens: readonly string[], at: number): Prom
     owner: source.owner_id,
     ...visitIn(source),
     dims: link.dims,
-    ...(await windowNow(deps, source.owner_id)),
+    window_days: await windowNow(deps, source.owner_id),
     ...(alternatives.length > 0 && { alternatives }),
   };
 };

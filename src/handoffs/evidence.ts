@@ -9,7 +9,7 @@ import { openProfile, readProfile } from '#src/owners/profile.ts';
 import type { HandoffState } from './handoff.decider.ts';
 import type { RfqProgress } from './rfq.decider.ts';
 
-type Seen = NonNullable<RfqProgress['seen']>;
+type Seen = RfqProgress['seen'];
 
 /** How the contact of an RFQ relates to the mailbox that its agent named, and to the promoter. */
 export const relateContact = async (
@@ -94,7 +94,6 @@ export const evidenceOf = async (
   { ownerId, handoffId, rfq, at }: Omit<Of, 'seen'> & { rfq: RfqProgress },
 ): Promise<string[]> => {
   const { seen, confirmed_by } = rfq;
-  if (!seen) return [];
   const act = confirmed_by === 'mailbox' ? 'confirmed from' : 'sent with';
   const counts = await countLists(deps, { ownerId, handoffId, seen, at });
   return [

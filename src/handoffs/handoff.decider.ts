@@ -47,7 +47,7 @@ import {
   rejectWithGoodsOut,
 } from './fulfillment.decider.ts';
 import { offerIn, type Quotation } from './quotation.decider.ts';
-import { foldWorth, pinLines, type Worth } from './worth.decider.ts';
+import { foldWorth, pinLines, valuedLines, type Worth } from './worth.decider.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 type Totals = EventData<'HandoffCreated'>['totals'];
@@ -213,21 +213,26 @@ const dropRfq = (
     ? [{ type: 'RfqDropped', data: { ...reference, contact_subject: rfq.contact_subject, reason } }]
     : [];
 
-const confirmed = ({ totals, rfq }: HandoffState, reference: DroppedReference) => ({
-  ...reference,
-  totals,
-  submitted_at: rfq?.submitted_at ?? 0,
-});
+type Sent = NonNullable<HandoffState['rfq']>;
+
+const confirmed = (
+  { totals, lines }: HandoffState,
+  { submitted_at }: Sent,
+  reference: DroppedReference,
+) => ({ ...reference, totals, lines: valuedLines(lines), submitted_at });
 
 const confirmedByBuyer = (
   state: HandoffState,
-  { byProgram }: Extract<ConfirmationCommand, { type: 'ConfirmRfq' }>,
-  reference: DroppedReference,
-) => ({
-  ...confirmed(state, reference),
-  ...present({ mailbox: state.rfq?.seen?.mailbox }),
-  ...(byProgram && { by_program: true as const }),
-});
+  rfq: Sent,
+  reference: DroppedReference & { byProgram: boolean | undefined },
+) => {
+  const { byProgram, ...named } = reference;
+  return {
+    ...confirmed(state, rfq, named),
+    mailbox: rfq.seen.mailbox,
+    ...(byProgram && { by_program: true as const }),
+  };
+};
 
 /** Decides on a confirmation, on what the holder of the mailbox does otherwise, and on the end of the time for it. */
 const decideConfirmation = (
@@ -254,10 +259,13 @@ const decideConfirmation = (
       : reject('confirmation_over', `the RFQ is ${rfq.state}`);
   if (command.type === 'WithdrawRfq') return withdraw(state, reference);
   if (rfq && !rfq.confirmation) return accept();
-  if (!isUnconfirmed(rfq, at))
+  if (!rfq || !isUnconfirmed(rfq, at))
     return reject('confirmation_over', 'the request was not confirmed in time, or has ended');
   return command.listRevision === state.list_revision
-    ? accept({ type: 'RfqConfirmedByBuyer', data: confirmedByBuyer(state, command, reference) })
+    ? accept({
+        type: 'RfqConfirmedByBuyer',
+        data: confirmedByBuyer(state, rfq, { ...reference, byProgram: command.byProgram }),
+      })
     : reject('list_changed', `the list is now at revision ${state.list_revision}`);
 };
 
@@ -271,7 +279,7 @@ const confirmByStaff = (
   if (rfq.confirmation)
     return accept({
       type: 'RfqConfirmedByStaff',
-      data: { ...confirmed(state, reference), sealed_reason },
+      data: { ...confirmed(state, rfq, reference), sealed_reason },
     });
   return rfq.state === 'confirmed'
     ? accept()
@@ -304,7 +312,7 @@ type SubmitRfq = PricedList & {
   /** The totals that the buyer's page showed. */
   shown: PricedList['totals'];
   news: NonNullable<Submitted['news']>;
-  seen?: Pick<NonNullable<Submitted['seen']>, 'named' | 'is_promoters' | 'by_program'>;
+  seen: Pick<Submitted['seen'], 'named' | 'is_promoters' | 'by_program'>;
 };
 
 type Reference = Pick<Submitted, 'handoff_id' | 'agent_id' | 'dims' | 'link_id'>;
@@ -331,7 +339,7 @@ const rfqSubmitted = (
       },
       consent_text: consentText,
       ...(news.length > 0 && { news }),
-      ...(command.seen && { seen: seenOf(state, command.seen) }),
+      seen: seenOf(state, command.seen),
       list_revision: isSaved ? listRevision : listRevision + 1,
       totals: isSaved ? state.totals : command.totals,
     },
@@ -341,7 +349,7 @@ const rfqSubmitted = (
 /** A list that a browser opened was not sent by a program alone. */
 const seenOf = (
   { created_at, delivered_at, opened_by_program }: HandoffState,
-  { by_program, ...seen }: NonNullable<SubmitRfq['seen']>,
+  { by_program, ...seen }: SubmitRfq['seen'],
 ): Submitted['seen'] => ({
   ...seen,
   ...(delivered_at !== undefined && { is_delivered: true }),

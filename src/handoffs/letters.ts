@@ -15,9 +15,6 @@ const HOUSE = writerFor(HOUSE_LOCALE);
 const money = (totals: Totals): string => sumsOf(totals, HOUSE);
 const count = (lines: number): string => HOUSE.say('line_count', { count: lines });
 
-/** The writer of a letter to a buyer. */
-const writerIn = ({ locale = HOUSE_LOCALE }: { locale?: string }): Writer => writerFor(locale);
-
 /** A message lists so many lines; the page has all of them. */
 const GOODS_LISTED_MAX = 20;
 
@@ -66,7 +63,7 @@ export const deliveryLetter = (
   facts: Omit<MailFacts['rfq_confirmation'], 'path'>,
   house: House | undefined,
 ): { subject: string; text: string } => {
-  const writer = writerIn(facts);
+  const writer = writerFor(facts.locale);
   const { say, moment } = writer;
   const lines = say('line_count', { count: facts.lines });
   return {
@@ -94,7 +91,7 @@ type Kind =
 const buyerLetters: LetterTexts<Kind> = {
   // Somebody else can have typed the address, so the message contains no text that a person typed.
   rfq_confirmation: (facts, { origin }) => {
-    const writer = writerIn(facts);
+    const writer = writerFor(facts.locale);
     const { say, locale, moment } = writer;
     const lines = say('line_count', { count: facts.lines });
     return {
@@ -109,7 +106,7 @@ const buyerLetters: LetterTexts<Kind> = {
     };
   },
   rfq_receipt: ({ handoff_id, path, list, ...facts }, { origin }) => {
-    const writer = writerIn(facts);
+    const writer = writerFor(facts.locale);
     const { say, locale } = writer;
     const lines = say('line_count', { count: facts.lines });
     const total = sumsOf(facts.totals, writer);
@@ -126,7 +123,7 @@ const buyerLetters: LetterTexts<Kind> = {
     };
   },
   rfq_quotation: ({ handoff_id, voids, ...facts }, { origin }) => {
-    const writer = writerIn(facts);
+    const writer = writerFor(facts.locale);
     const { say, locale, moment, count: written } = writer;
     const number = written(facts.number);
     return {
@@ -151,7 +148,7 @@ const buyerLetters: LetterTexts<Kind> = {
     };
   },
   rfq_quotation_void: ({ handoff_id, ...facts }, { origin }) => {
-    const { say, locale, count: written } = writerIn(facts);
+    const { say, locale, count: written } = writerFor(facts.locale);
     const number = written(facts.number);
     return {
       locale,
@@ -164,7 +161,7 @@ const buyerLetters: LetterTexts<Kind> = {
     };
   },
   rfq_answer: ({ handoff_id, answer, ...facts }, { origin }) => {
-    const { say, locale } = writerIn(facts);
+    const { say, locale } = writerFor(facts.locale);
     return {
       locale,
       subject: say('letter_answer', { reference: referenceOf(handoff_id) }),
@@ -177,7 +174,7 @@ const buyerLetters: LetterTexts<Kind> = {
     };
   },
   rfq_shipped: ({ handoff_id, ...facts }, { origin }) => {
-    const writer = writerIn(facts);
+    const writer = writerFor(facts.locale);
     const { say, locale, day, count: written } = writer;
     const parcel = [facts.carrier, facts.reference].filter((text) => text).join(', ');
     return {
@@ -198,7 +195,7 @@ const buyerLetters: LetterTexts<Kind> = {
     };
   },
   rfq_cancelled: ({ handoff_id, reason, ...facts }, { origin }) => {
-    const writer = writerIn(facts);
+    const writer = writerFor(facts.locale);
     const { say, locale } = writer;
     return {
       locale,

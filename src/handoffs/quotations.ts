@@ -80,7 +80,7 @@ const quoteLine = ({ line, entered, pointer, product }: Asked): OfferLine | Inpu
     product_revision: product?.revision ?? line.product_revision,
     sku: offered.sku,
     title: offered.title,
-    ...present({ category: offered.category }),
+    category: offered.category,
     quantity,
     unit_price:
       given?.amount ??

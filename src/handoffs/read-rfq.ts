@@ -120,7 +120,6 @@ const sameMailbox = async (
   call: DeskCall,
   { handoff_id, rfq }: { handoff_id: string; rfq: RfqProgress },
 ) => {
-  if (!rfq.seen) return [];
   const query = { scope: rfq.seen.mailbox, limit: SAME_MAILBOX_MAX };
   const rows = await readModels.list<ConfirmedRow>('confirmed-lists', query);
   return rows.flatMap(({ row }) =>

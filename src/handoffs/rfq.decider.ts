@@ -47,7 +47,7 @@ export type RfqProgress = Proposing<RfqMove> & {
   /** Absent while it is unconfirmed. */
   confirmed_by?: 'mailbox' | 'staff';
   /** What is known of how it came about, for staff. `mailbox`: the keyed hash of its contact's; times in epoch milliseconds. */
-  seen?: NonNullable<EventData<'RfqSubmittedByBuyer'>['seen']> & {
+  seen: NonNullable<EventData<'RfqSubmittedByBuyer'>['seen']> & {
     mailbox: string;
     sent_at: number;
     confirmed_at?: number;
@@ -80,7 +80,7 @@ export const sentRfq = (
 ): RfqProgress => ({
   state: 'unconfirmed',
   confirmation: { number: confirmation.number, until: confirmation.until },
-  ...(seen && { seen: { ...seen, mailbox: mailbox_keys.mailbox, sent_at: at } }),
+  seen: { ...seen, mailbox: mailbox_keys.mailbox, sent_at: at },
 });
 
 /** The RFQ as its mailbox confirms it. What a browser confirmed was not made by a program alone. */
@@ -88,20 +88,16 @@ export const rfqConfirmedAt = (
   rfq: RfqProgress,
   { at, byProgram }: { at: number; byProgram: boolean },
 ): RfqProgress => {
-  const { by_program, ...seen } = rfq.seen ?? {};
+  const { by_program, ...seen } = rfq.seen;
   const isProgram = by_program && byProgram;
   return {
     ...rfq,
     state: 'confirmed',
     confirmation: undefined,
     confirmed_by: 'mailbox',
-    ...(rfq.seen && {
-      seen: { ...(seen as Seen), confirmed_at: at, ...(isProgram && { by_program }) },
-    }),
+    seen: { ...seen, confirmed_at: at, ...(isProgram && { by_program }) },
   };
 };
-
-type Seen = NonNullable<RfqProgress['seen']>;
 
 export const isConfirmed = (event: {
   type: string;
@@ -583,7 +579,9 @@ const eventOf = (rfq: RfqProgress, allowed: Allowed, reference: Reference): Even
     const { quotation } = move;
     if (!quotation) throw new Error('an RFQ without a quotation cannot be won');
     const agreed = rfq.state === 'agreed' ? (true as const) : undefined;
-    return { type: 'RfqWon', data: { ...data, values, quotation, agreed, counted_lead, alone } };
+    // `pinLines` has the lines of the quotation.
+    const won = { ...data, values, lines: [], quotation, agreed, counted_lead, alone };
+    return { type: 'RfqWon', data: won };
   }
   return { type: TYPES[to], data };
 };

@@ -63,7 +63,11 @@ export const rfqSubmitter =
       if (repeated || !isOpen(state, at) || listRevision !== state.list_revision) {
         const { lines, totals } = state;
         // The decider appends nothing here: neither the contact nor its keys are stored.
-        const unstored = { contact: repeated ?? '', mailboxKeys: { address: '', mailbox: '' } };
+        const unstored = {
+          contact: repeated ?? '',
+          mailboxKeys: { address: '', mailbox: '' },
+          seen: { named: 'nobody' as const },
+        };
         return issue({ ...command, ...unstored, lines, totals, news: [] });
       }
       if ('errors' in form)

@@ -8,7 +8,7 @@ import type {
 import { asStored } from '#src/shared/decider.ts';
 import type { Money } from '#src/shared/proposal.ts';
 
-export type ValuedLine = NonNullable<EventData<'RfqWon'>['lines']>[number];
+export type ValuedLine = EventData<'RfqWon'>['lines'][number];
 
 /** What the events of an RFQ said about its lines. */
 export type Worth = {
@@ -28,7 +28,7 @@ export const valuedLines = (lines: readonly PricedLine[]): ValuedLine[] =>
   lines.map(({ line_id, product_id, category, currency, quantity, unit_price }) => ({
     line_id,
     product_id,
-    ...(category !== undefined && { category }),
+    category,
     amount: quantity * unit_price,
     currency,
   }));
@@ -103,9 +103,6 @@ const correctedLines = (
 const withLines = (state: Valued, event: EventOf<HandoffEventType>): EventOf<HandoffEventType> => {
   const { lines, worth = {}, rfq } = state;
   switch (event.type) {
-    case 'RfqConfirmedByBuyer':
-    case 'RfqConfirmedByStaff':
-      return { ...event, data: { ...event.data, lines: valuedLines(lines) } } as typeof event;
     case 'RfqTakenUp':
       return worth.taken_up
         ? event
@@ -114,8 +111,6 @@ const withLines = (state: Valued, event: EventOf<HandoffEventType>): EventOf<Han
       return { ...event, data: { ...event.data, lines: valuedLines(rfq?.quotation?.lines ?? []) } };
     case 'RfqOutcomeCorrected': {
       const { from, to } = event.data;
-      // A win whose lines were not counted is not corrected by line.
-      if (from.state === 'won' && !worth.won) return event;
       const isOpen = to.state === 'won' || to.state === 'in_progress';
       const taken_up = !worth.taken_up && isOpen ? valuedLines(lines) : undefined;
       const after =

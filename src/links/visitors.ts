@@ -19,7 +19,7 @@ import { LogUnavailable, type NewEvent } from '#src/ports/event-log.ts';
 import { categoriesAbove, stepsOf } from '#src/ports/folded-text.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import type { Ids, Clock, Secrets } from '#src/ports/system.ts';
-import { readOwnerSettings } from '#src/reading/live-sources.ts';
+import { readOwnerSettings, windowOf } from '#src/reading/live-sources.ts';
 import { cached } from '#src/shared/work.ts';
 import type { Call, VisitorCall } from '#src/shared/call.ts';
 import { done, refuse, type Outcome } from '#src/shared/outcome.ts';
@@ -122,8 +122,8 @@ export const surplusVisits = ({ recorder, ids, schedule, onLost }: Options): Sur
 /** The data of a request for a short link. The address is hashed and not stored. */
 export type Visit = Omit<z.output<VisitorOperations['visitLink']['input']>, 'code'>;
 
-/** `window_days`: the attribution window of the profile, if it sets one. */
-type VisitedCode = CodeRow & { window_days?: number | undefined };
+/** `window_days`: the attribution window of the owner. */
+type VisitedCode = CodeRow & { window_days: number };
 
 type Visits = {
   /**
@@ -254,7 +254,7 @@ const visitData = (
     device: deviceOf(user_agent),
     ...present({ referrer_host: hostOf(visit.referrer) }),
     trigger: via_qr ? 'qr' : 'link',
-    window_days: code.window_days ?? LIMITS.ATTRIBUTION_DAYS,
+    window_days: code.window_days,
   };
 };
 
@@ -314,7 +314,7 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
   if (row.disabled) return done(present({ target: fallback }));
   const destination = destinationOf(deps, { row, fallback, at });
   if (destination === undefined) return done({});
-  const days = settings?.attribution_days;
+  const days = windowOf(settings);
   const visited = { ...row, window_days: days };
   const visitId = await recordVisit(deps, visited, { visit: input, requestId });
   const { address, target } = landingAt(deps.origin(), destination);
@@ -345,13 +345,13 @@ const recordVisit = async (
 type Click = Pick<AttributionClaims, 'target'> & {
   visitId: string;
   at: number;
-  days: number | undefined;
+  days: number;
 };
 
 const tokenOf = (
   { secrets }: Pick<Deps, 'secrets'>,
   { owner, agent_id, link_id }: CodeRow,
-  { target, visitId, at, days = LIMITS.ATTRIBUTION_DAYS }: Click,
+  { target, visitId, at, days }: Click,
 ): string => {
   const iat = Math.floor(at / 1_000);
   const exp = iat + (days * DAY_MS) / 1_000;

@@ -14,16 +14,13 @@ import type { ReadModels } from '#src/ports/read-model.ts';
 
 type Place = { ownerId: string; at: number };
 
-const windowMs = (days: number = LIMITS.ATTRIBUTION_DAYS): number => days * DAY_MS;
+/** The attribution window of these settings, in days. */
+export const windowOf = (settings: OwnerSettings | undefined): number =>
+  settings?.attribution_days ?? LIMITS.ATTRIBUTION_DAYS;
 
-/** The attribution window that the profile sets now, in days; empty if it sets none. An event that is made now keeps it. */
-export const windowNow = async (
-  deps: Pick<Deps, 'readModels'>,
-  ownerId: string,
-): Promise<{ window_days?: number }> => {
-  const days = (await readOwnerSettings(deps, ownerId))?.attribution_days;
-  return days === undefined ? {} : { window_days: days };
-};
+/** The attribution window of the owner now, in days. An event that is made now keeps it. */
+export const windowNow = async (deps: Pick<Deps, 'readModels'>, ownerId: string): Promise<number> =>
+  windowOf(await readOwnerSettings(deps, ownerId));
 
 /** A link is live for the window of its last valid click, and before its first click while it is active and new. */
 export const isLiveLink = async (
@@ -35,8 +32,8 @@ export const isLiveLink = async (
     const key = clickKey(state.link_id);
     const click = await deps.readModels.get<LastClick>('performance', ownerId, key);
     if (click) return at < click.until;
-    const { window_days } = await windowNow(deps, ownerId);
-    return linkStatusAt(state, at) === 'active' && at < state.created_at + windowMs(window_days);
+    if (linkStatusAt(state, at) !== 'active') return false;
+    return at < state.created_at + (await windowNow(deps, ownerId)) * DAY_MS;
   };
   if (await isLive()) return true;
   // This process may not have read the last click yet.
@@ -48,7 +45,7 @@ export const isLiveLink = async (
 export const isLiveList = (
   { created_at, window_days }: Pick<HandoffState, 'created_at' | 'window_days'>,
   at: number,
-): boolean => at < created_at + windowMs(window_days);
+): boolean => at < created_at + window_days * DAY_MS;
 
 export const notLive = (id: string): RecordWarning => ({ code: 'source_not_live', id });
 

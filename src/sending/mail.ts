@@ -34,8 +34,8 @@ export type ListedFacts = {
 /** Quantities of goods, by title. */
 type GoodsFacts = { title: string; quantity: number }[];
 
-/** Of a letter to a buyer: the locale of the list; absent in a letter that an earlier version queued. */
-type ToBuyer = { locale?: string };
+/** Of a letter to a buyer: the locale of the list. */
+type ToBuyer = { locale: string };
 
 /** What the text of a message of each kind is made of. */
 export type MailFacts = {

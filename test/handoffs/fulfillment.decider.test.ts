@@ -48,6 +48,7 @@ const created = event('HandoffCreated', {
   token_hash: 'h',
   review_origin: 'https://t.example',
   expires_at: 10,
+  window_days: 30,
 });
 const sent = event('RfqSubmittedByBuyer', {
   list_revision: 1,
@@ -57,6 +58,7 @@ const sent = event('RfqSubmittedByBuyer', {
   mailbox_keys: { address: '1.a', mailbox: '1.m' },
   confirmation: { number: 1, token_hash: 'c', until: DUE },
   consent_text: 'I ask',
+  seen: { named: 'nobody', created_at: 1 },
 });
 const fold = (events: readonly Event[], from?: HandoffState): HandoffState =>
   events.reduce<HandoffState | undefined>(handoff.evolve, from) as HandoffState;

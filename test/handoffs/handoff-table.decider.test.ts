@@ -21,6 +21,7 @@ const MUG = {
   quantity: 2,
   unit_price: 100,
   tier_min_quantity: 1,
+  category: 'Mugs',
   currency: 'GBP',
 };
 const LIST: EventData<'HandoffCreated'> = {
@@ -36,6 +37,7 @@ const LIST: EventData<'HandoffCreated'> = {
   token_hash: 'h',
   review_origin: 'https://t.example',
   expires_at: EXPIRY,
+  window_days: 30,
 };
 const HANDOFF = {
   handoff_id: 'hnd_1',
@@ -56,10 +58,13 @@ const sent = event('RfqSubmittedByBuyer', {
   mailbox_keys: { address: '1.a', mailbox: '1.m' },
   confirmation: { number: 1, token_hash: 'c', until: 50_000 },
   consent_text: 'I ask',
+  seen: { named: 'nobody', created_at: 1 },
 });
 const confirmed = event('RfqConfirmedByBuyer', {
   ...HANDOFF,
   totals: LIST.totals,
+  lines: [],
+  mailbox: '1.m',
   submitted_at: 2,
 });
 const erased = event('SubjectErased', { subject: 'hnd_1', reason: 'Asked' });
@@ -105,6 +110,7 @@ const COMMANDS: Record<string, HandoffCommand> = {
     contact: 's1.hnd_1.c',
     contactSubject: 'con_1_1',
     mailboxKeys: { address: '1.a', mailbox: '1.m' },
+    seen: { named: 'nobody' },
     confirmation: { tokenHash: 'c', until: 50_000 },
     consentText: 'I ask',
     lines: [MUG],
@@ -242,6 +248,7 @@ describe('The table of a handoff', () => {
       contact: 's1.hnd_1.c',
       contact_subject: 'con_1_1',
       submitted_at: 2,
+      seen: { named: 'nobody', created_at: 1, mailbox: '1.m', sent_at: 2, confirmed_at: 2 },
     };
     const sentOnce = { ...after, status: 'rfq_submitted', rfqs_sent: 1, version: 2 };
     expect(HANDOFFS.sent).toStrictEqual({ ...sentOnce, rfq });
@@ -278,6 +285,7 @@ describe('The table of a handoff', () => {
       contact: '',
       contact_subject: 'con_1_1',
       submitted_at: 2,
+      seen: { named: 'nobody', created_at: 1, mailbox: '1.m', sent_at: 2, confirmed_at: 2 },
     };
     const withRfq = (state: object) =>
       closed({ ...HANDOFFS.sent, rfq: { ...HANDOFFS.sent?.rfq, ...state }, version: 0 });

@@ -15,6 +15,7 @@ const line = (quantity: number) => ({
   quantity,
   unit_price: 100,
   tier_min_quantity: 1,
+  category: 'Mugs',
   currency: 'GBP',
 });
 const facts: EventData<'HandoffCreated'> = {
@@ -29,6 +30,7 @@ const facts: EventData<'HandoffCreated'> = {
   token_hash: 'h',
   review_origin: 'https://t.example',
   expires_at: DUE,
+  window_days: 30,
 };
 const created = { type: 'HandoffCreated' as const, data: facts };
 const named = { handoff_id: 'hnd_1', agent_id: 'agt_1', dims: { campaign: 'autumn' } };
@@ -57,11 +59,18 @@ const sent = (list_revision: number, amount: number, more: object = {}) => ({
     mailbox_keys: KEYS,
     confirmation: { number: 1, token_hash: 'c', until: 50_000, ...more },
     consent_text: 'I ask',
+    seen: { named: 'nobody' as const, created_at: 1_000 },
   },
 });
 const confirmed = (amount: number) => ({
   type: 'RfqConfirmedByBuyer' as const,
-  data: { ...named, totals: [{ amount, currency: 'GBP' }], submitted_at: 1_000 },
+  data: {
+    ...named,
+    totals: [{ amount, currency: 'GBP' }],
+    lines: [],
+    mailbox: '1.m',
+    submitted_at: 1_000,
+  },
 });
 const GBP = (amount: number) => [{ amount, currency: 'GBP' }];
 type Submit = Extract<HandoffCommand, { type: 'SubmitRfq' }>;
@@ -74,6 +83,7 @@ const send = (listRevision: number, quantity: number, at = 5): Submit => ({
   contact: 's1.hnd_1.c',
   contactSubject: 'con_1_1',
   mailboxKeys: KEYS,
+  seen: { named: 'nobody' },
   confirmation: { tokenHash: 'c', until: 50_000 },
   consentText: 'I ask',
   lines: [line(quantity)],

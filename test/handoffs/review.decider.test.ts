@@ -11,6 +11,7 @@ const line = (id: number, quantity = 4) => ({
   quantity,
   unit_price: 100,
   tier_min_quantity: 1,
+  category: 'Mugs',
   currency: 'GBP',
 });
 const REFERENCE = { handoff_id: 'hnd_1', agent_id: 'agt_1', dims: {} };
@@ -22,6 +23,7 @@ const LIST: EventData<'BuyerListCreated'> = {
   token_hash: 'h',
   review_origin: 'https://t.example',
   expires_at: 1_000,
+  window_days: 30,
 };
 const created = review.evolve(undefined, { type: 'BuyerListCreated', at: 1, data: LIST });
 const revise = (

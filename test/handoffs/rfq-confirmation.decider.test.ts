@@ -24,6 +24,7 @@ const LIST: EventData<'HandoffCreated'> = {
   token_hash: 'h',
   review_origin: 'https://t.example',
   expires_at: EXPIRY,
+  window_days: 30,
 };
 
 type Event = Happened<HandoffEventType>;
@@ -40,6 +41,7 @@ const sentAs = (number: number, more: object = {}, at = 2): Event =>
       mailbox_keys: { address: '1.a', mailbox: '1.m' },
       confirmation: { number, token_hash: 'c', until: UNTIL, ...more },
       consent_text: 'I ask',
+      seen: { named: 'nobody', created_at: 1 },
     },
     at,
   );
@@ -67,6 +69,7 @@ const send = (at: number): HandoffCommand => ({
   contact: 'sealed 2',
   contactSubject: 'con_1_2',
   mailboxKeys: { address: '1.a', mailbox: '1.m' },
+  seen: { named: 'nobody' },
   confirmation: { tokenHash: 'd', until: UNTIL + at },
   consentText: 'I ask',
   shown: TOTALS,
@@ -76,14 +79,20 @@ const send = (at: number): HandoffCommand => ({
 });
 const dropped = (reason: string, number = 1) =>
   made('RfqDropped', { contact_subject: `con_1_${number}`, reason });
-const confirmed = event('RfqConfirmedByBuyer', { totals: TOTALS, lines: [], submitted_at: 2 }, 50);
+const confirmed = event(
+  'RfqConfirmedByBuyer',
+  { totals: TOTALS, lines: [], submitted_at: 2, mailbox: '1.m' },
+  50,
+);
 
 describe('An RFQ that was sent', () => {
   const pending = fold(sentAs(1));
 
   it('An RFQ that was sent is confirmed by the holder of its mailbox, for the list that the page showed', () => {
     const data = { totals: TOTALS, lines: [], submitted_at: 2 };
-    expect(decide(pending, confirm())).toEqual(accepted(made('RfqConfirmedByBuyer', data)));
+    expect(decide(pending, confirm())).toEqual(
+      accepted(made('RfqConfirmedByBuyer', { ...data, mailbox: '1.m' })),
+    );
     expect(decide(pending, confirm({ listRevision: 2 }))).toEqual(rejected('list_changed'));
     expect(decide(pending, confirm({ at: UNTIL }))).toEqual(rejected('confirmation_over'));
     const after = fold(sentAs(1), confirmed);

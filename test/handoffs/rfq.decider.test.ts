@@ -32,6 +32,7 @@ const LIST: EventData<'HandoffCreated'> = {
   token_hash: 'h',
   review_origin: 'https://t.example',
   expires_at: 10,
+  window_days: 30,
 };
 
 type Event = Happened<HandoffEventType>;
@@ -45,10 +46,22 @@ const sent = event('RfqSubmittedByBuyer', {
   mailbox_keys: { address: '1.a', mailbox: '1.m' },
   confirmation: { number: 1, token_hash: 'c', until: DUE },
   consent_text: 'I ask',
+  seen: { named: 'nobody', created_at: 1 },
 });
-const confirmed = event('RfqConfirmedByBuyer', { totals: GBP, submitted_at: 2 });
+const confirmed = event('RfqConfirmedByBuyer', {
+  totals: GBP,
+  lines: [],
+  mailbox: '1.m',
+  submitted_at: 2,
+});
 const offerOf = (amount: number, valid_until = DUE): Offer => {
-  const line = { product_id: 'prd_1', product_revision: 1, sku: 'KIT', title: 'Mug' };
+  const line = {
+    product_id: 'prd_1',
+    product_revision: 1,
+    sku: 'KIT',
+    title: 'Mug',
+    category: 'Mugs',
+  };
   const lines = [{ line_id: '1', ...line, quantity: 1, unit_price: amount, currency: 'GBP' }];
   return {
     lines,
@@ -68,9 +81,18 @@ const HASH = hashOfQuotation('hnd_1', { ...offerOf(500), number: 1 });
 const FIRST = { number: 1, hash: HASH };
 const quoted = quotedAs(1);
 const agreed = event('QuotationAgreed', FIRST);
+const linesOf = (values: typeof GBP) => [
+  { line_id: '1', product_id: 'prd_1', category: 'Mugs', ...values[0] },
+];
 const won = event(
   'RfqWon',
-  { values: GBP, quotation: FIRST, agreed: true, counted_lead: 'led_1' },
+  {
+    values: GBP,
+    lines: linesOf(GBP),
+    quotation: FIRST,
+    agreed: true,
+    counted_lead: 'led_1',
+  },
   3,
 );
 const fold = (...events: Event[]): HandoffState =>
@@ -272,8 +294,7 @@ describe('An RFQ', () => {
 
   it('An RFQ is won with the newest quotation and for its values: by one person if the buyer agreed, otherwise by two', () => {
     const counted = { countedLead: 'led_9' };
-    const lines = [{ line_id: '1', product_id: 'prd_1', ...GBP[0] }];
-    const data = { values: GBP, quotation: FIRST, counted_lead: 'led_9', lines };
+    const data = { values: GBP, quotation: FIRST, counted_lead: 'led_9', lines: linesOf(GBP) };
     expect(decide(STATES.agreed.state, moveTo('won', { values: EUR }, counted))).toEqual(
       accepted('RfqWon', { ...data, agreed: true }),
     );
@@ -370,10 +391,11 @@ describe('A correction', () => {
     const decision = decide(state, correct('won', {}, { countedLead: 'led_9' }));
     expect(decision).toEqual(
       accepted('RfqOutcomeCorrected', {
-        from: { state: 'won', values: GBP },
-        to: { state: 'won', values: LESS },
+        from: { state: 'won', values: GBP, lines: linesOf(GBP) },
+        to: { state: 'won', values: LESS, lines: linesOf(LESS) },
         outcome_at: 3,
         counted_lead: 'led_1',
+        taken_up: [],
       }),
     );
     const [made] = decision.events ?? [];

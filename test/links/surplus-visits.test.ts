@@ -64,7 +64,8 @@ const world = ({ holdsSums = false } = {}) => {
     },
     async visit(count: number, linkId = 'lnk_1', address = '192.0.2.1') {
       const visit: Visit = { method: 'GET', address, user_agent: 'Mozilla/5.0', via_qr: false };
-      for (let n = 0; n < count; n += 1) await visits.record(code(linkId), visit, 'r1');
+      const visited = { ...code(linkId), window_days: 30 };
+      for (let n = 0; n < count; n += 1) await visits.record(visited, visit, 'r1');
     },
     async counts() {
       const events = await log.readAll({ after: 0, limit: 5_000 });

@@ -3,7 +3,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { EventData, EventOf, HandoffEventType } from '#contracts/registries/events.ts';
 import { addsUp, DIMENSIONS, METRICS, PRODUCT_OF } from '#contracts/performance/records.ts';
-import { pinLines, foldWorth, divide, type Worth } from '#src/handoffs/worth.decider.ts';
+import {
+  pinLines,
+  foldWorth,
+  divide,
+  valuedLines,
+  type Worth,
+} from '#src/handoffs/worth.decider.ts';
 import { aggregate } from '#src/performance/aggregate.ts';
 import { type Bucket, bucketIn, type Query, renderSum } from '#src/performance/calendar.ts';
 import { RollUps } from '#src/performance/facts.ts';
@@ -25,7 +31,7 @@ const MOVES = [
 
 const line = fc.record({
   product: fc.integer({ min: 0, max: 3 }),
-  category: fc.constantFrom('mugs', 'bowls', undefined),
+  category: fc.constantFrom('mugs', 'bowls', 'jugs'),
   quantity: fc.integer({ min: 1, max: 9 }),
   unit_price: fc.integer({ min: 0, max: 90 }),
   currency: fc.constantFrom(...CURRENCIES),
@@ -57,7 +63,7 @@ const storedLines = (lines: Story['lines']) =>
   lines.map(({ product, category, ...one }, n) => ({
     line_id: String(n + 1),
     product_id: `prd_${product}`,
-    ...(category !== undefined && { category }),
+    category,
     ...one,
   }));
 
@@ -94,7 +100,11 @@ const eventsOf = (one: Story, n: number): Given[] => {
     state.at += DAY_MS / 2;
   };
   const totals = sumsOf(state.lines.map((l) => ({ ...l, amount: l.quantity * l.unit_price })));
-  happen({ type: 'RfqConfirmedByBuyer', data: { ...named, totals, submitted_at: at } });
+  const counted = { lines: valuedLines(state.lines), mailbox: '1.m' };
+  happen({
+    type: 'RfqConfirmedByBuyer',
+    data: { ...named, totals, ...counted, submitted_at: at },
+  });
   const correct = (to: EventData<'RfqOutcomeCorrected'>['to']) => {
     const { outcome } = state;
     if (!outcome) return;
@@ -127,7 +137,7 @@ const eventsOf = (one: Story, n: number): Given[] => {
   return given;
 };
 
-type Lines = NonNullable<EventData<'RfqWon'>['lines']>;
+type Lines = EventData<'RfqWon'>['lines'];
 /** What an event adds, or with -1 takes away. */
 type Counted = {
   at: number;

@@ -124,7 +124,7 @@ describe('The read model of performance', () => {
       '0 handoffs_declined ',
       '0 rfqs_unconfirmed ',
       '0 rfqs_unconfirmed  -1',
-      '0 rfqs_submitted ',
+      '0 rfqs_submitted  {"entries":[],"whole":{"of":5,"by":1,"lines":0,"amounts":[]}}',
     ]);
     expect(await dimsOf(given.slice(0, 1))).toEqual([
       { agent_id: 'agt_1', ...DIMS, link_id: 'lnk_9', handoff_id: 'hnd_1' },
@@ -176,6 +176,7 @@ describe('The read model of performance', () => {
       happened('RfqWon', `handoff_${n}`, {
         ...handoffNamed(String(n)),
         values: [{ amount: n, currency: 'GBP' }],
+        lines: [],
         quotation: { number: 1, hash: 'h' },
       }),
       happened('VisitsSummed', 'visits_1.p.0', {

@@ -12,7 +12,7 @@ import { PINNED_LOG } from '../support/pinned/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
   'links@2': '31e4ddfbc454a0f1',
-  'handoffs@6': 'cc8622ac000113a1',
+  'handoffs@6': '259207e112eb2fd4',
   'handoff-leads@2': 'f1a5f5cbb007f35e',
   'leads@9': '630daa92563882d4',
   'outbound@5': '88515a370d30f8e8',
@@ -35,7 +35,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'owners@1': '58e6db5f9da597db',
   'erasures@2': '7b52ec77fe2163dd',
   'mailboxes@4': '0ed103a94ca87db0',
-  'performance@8': 'bc1005a17ed554da',
+  'performance@8': 'b83e6bac0d128358',
   'history@13': '6531deaa11c11662',
   'changes@1': 'c92086a40af6b376',
 };

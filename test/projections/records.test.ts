@@ -107,6 +107,13 @@ describe('The read models of handoffs', () => {
             contact: 'sealed',
             contact_subject: 'con_1',
             submitted_at: MIDNIGHT,
+            seen: {
+              named: 'nobody',
+              created_at: MIDNIGHT,
+              mailbox: '1.m',
+              sent_at: MIDNIGHT,
+              confirmed_at: MIDNIGHT,
+            },
           },
           erased: false,
           created_at: MIDNIGHT,

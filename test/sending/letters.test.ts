@@ -55,7 +55,11 @@ it.each(['rfq_receipt', 'rfq_confirmed', 'rfq_won'] as const)(
 );
 
 it('The receipt of an RFQ that staff confirmed has no list, because its mailbox may be a stranger’s', async () => {
-  const { text, html } = await letter('rfq_receipt', { ...rfqFacts, path: '/request/t1' });
+  const { text, html } = await letter('rfq_receipt', {
+    ...rfqFacts,
+    locale: 'en-GB',
+    path: '/request/t1',
+  });
   for (const part of [text, html]) expect(part).not.toMatch(/northwind|Mug/);
 });
 

@@ -83,6 +83,7 @@ const visit = (story: Story): void => {
       device: random.pick(['desktop', 'mobile'] as const),
       referrer_host: 'news.example',
       trigger: 'link' as const,
+      window_days: 30,
     },
   }));
   write(`visits_${link.name}_${Math.floor(at / DAY_MS)}.bench.0`, visits);
@@ -129,6 +130,7 @@ const createHandoff = (story: Story): void => {
     quantity: 6 + random.below(90),
     unit_price: 100 + random.below(900),
     tier_min_quantity: 1,
+    category: 'Mugs',
     currency: 'GBP',
   }));
   const amount = lines.reduce((sum, { quantity, unit_price }) => sum + quantity * unit_price, 0);
@@ -148,6 +150,7 @@ const createHandoff = (story: Story): void => {
     token_hash: random.text(43),
     review_origin: 'https://shop.example',
     expires_at: at + 30 * DAY_MS,
+    window_days: 30,
   };
   write(`handoff_${name}`, [{ type: 'HandoffCreated', data: created }]);
 };

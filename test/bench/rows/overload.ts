@@ -78,7 +78,11 @@ export const overloadServer: Role<{ directory: string }, Details> = async ({ dir
   }
   for (let day = 1; day <= DAYS; day++) {
     behind = (DAYS + MONTH_DAYS - day) * DAY_MS;
-    await Promise.all(codes.map((row, n) => service.deps.visits.record(row, visitOf(n), 'bench')));
+    await Promise.all(
+      codes.map((row, n) =>
+        service.deps.visits.record({ ...row, window_days: 30 }, visitOf(n), 'bench'),
+      ),
+    );
   }
   await makeLargeOwner(service, await desk.agent('large'));
   await month(service, key, (day) => {

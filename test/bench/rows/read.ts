@@ -53,7 +53,7 @@ export const month = async (
     goTo(day);
     const visits = codes.flatMap((code) =>
       Array.from({ length: VISITS_PER_LINK_AND_DAY }, () =>
-        deps.visits.record(code, visitOf(random.below(1_000)), 'bench'),
+        deps.visits.record({ ...code, window_days: 30 }, visitOf(random.below(1_000)), 'bench'),
       ),
     );
     await Promise.all(visits);

@@ -18,6 +18,7 @@ const line = (n: number, more: Partial<EventData<'HandoffCreated'>['lines'][numb
   product_id: `prd_${n}`,
   sku: `MUG-${n}`,
   title: `Mug ${n}`,
+  category: 'Mugs',
   product_revision: n,
   quantity: 12 * n,
   unit_price: 600,
@@ -47,6 +48,7 @@ const list = (n: number, more: Partial<EventData<'HandoffCreated'>> = {}): Told 
     token_hash: `hash${n}`,
     review_origin: 'https://t.example',
     expires_at: MIDNIGHT + 30 * 24 * HOUR_MS,
+    window_days: 30,
     ...more,
   },
 ];
@@ -97,7 +99,14 @@ const sent = (n: number, number = 1, more: object = {}): Told => [
 ];
 const confirmed = (n: number): Told => [
   'RfqConfirmedByBuyer',
-  { ...ofList(n), totals: EUR, submitted_at: MIDNIGHT, mailbox: `1.m${n}`, by_program: true },
+  {
+    ...ofList(n),
+    totals: EUR,
+    lines: [worth(1, 7_200)],
+    submitted_at: MIDNIGHT,
+    mailbox: `1.m${n}`,
+    by_program: true,
+  },
 ];
 const endOf = (n: number, number: number) => ({
   ...ofList(n),
@@ -136,6 +145,7 @@ export const HANDOFFS = [
       {
         ...ofList(11),
         sealed_reason: 's1.hnd_11.known',
+        lines: [worth(1, 7_200)],
         totals: EUR,
         submitted_at: MIDNIGHT,
       },
@@ -155,6 +165,7 @@ export const HANDOFFS = [
         token_hash: 'hash9',
         review_origin: 'https://t.example',
         expires_at: MIDNIGHT + 30 * 24 * HOUR_MS,
+        window_days: 30,
       },
     ],
     ['HandoffDeclinedByBuyer', { ...ofList(9), sealed_reason: 's1.hnd_9.why' }],

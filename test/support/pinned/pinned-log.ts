@@ -68,7 +68,7 @@ const LINKS = [
 
 const visit = (visitor: string, more: Partial<EventData<'VisitRecorded'>> = {}): Told => [
   'VisitRecorded',
-  { link_id: 'lnk_1', ...BY, visitor, device: 'mobile', trigger: 'link', ...more },
+  { link_id: 'lnk_1', ...BY, visitor, device: 'mobile', trigger: 'link', window_days: 30, ...more },
 ];
 
 const VISITS = [

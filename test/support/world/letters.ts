@@ -15,6 +15,8 @@ const list = {
 export const rfqFacts = { handoff_id: 'hnd_1', lines: 5, totals: GBP };
 const waiting = { requests: 2, has_more: false, owners: 1, oldest_at: AT };
 
+const locale = 'en-GB';
+
 /** Facts of each kind with every optional one. */
 export const LETTER_FACTS: MailFacts = {
   rfq_notice: {
@@ -22,9 +24,10 @@ export const LETTER_FACTS: MailFacts = {
     owner_id: 'northwind',
     evidence: ['confirmed from the same mailbox as the one the agent named'],
   },
-  rfq_confirmation: { path: '/request/t1', lines: 5, totals: GBP, until: AT },
-  rfq_receipt: { ...rfqFacts, path: '/request/t1', list },
+  rfq_confirmation: { locale, path: '/request/t1', lines: 5, totals: GBP, until: AT },
+  rfq_receipt: { ...rfqFacts, locale, path: '/request/t1', list },
   rfq_quotation: {
+    locale,
     path: '/quotation/t8',
     handoff_id: 'hnd_1',
     number: 2,
@@ -32,10 +35,16 @@ export const LETTER_FACTS: MailFacts = {
     until: AT,
     voids: { number: 1, agreed: true },
   },
-  rfq_quotation_void: { path: '/quotation/t8', handoff_id: 'hnd_1', number: 2 },
-  rfq_answer: { path: '/quotation/t8', handoff_id: 'hnd_1', answer: 'Lids <b> are\n\nincluded.' },
+  rfq_quotation_void: { locale, path: '/quotation/t8', handoff_id: 'hnd_1', number: 2 },
+  rfq_answer: {
+    locale,
+    path: '/quotation/t8',
+    handoff_id: 'hnd_1',
+    answer: 'Lids <b> are\n\nincluded.',
+  },
   rfq_reply: { owner_id: 'northwind', handoff_id: 'hnd_1', number: 2, reply: 'agreed' },
   rfq_shipped: {
+    locale,
     path: '/quotation/t9',
     handoff_id: 'hnd_1',
     number: 2,
@@ -45,6 +54,7 @@ export const LETTER_FACTS: MailFacts = {
     lines: [{ title: 'Mug "blue" <i>', quantity: 12 }],
   },
   rfq_cancelled: {
+    locale,
     path: '/quotation/t9',
     handoff_id: 'hnd_1',
     lines: [{ title: 'Bowl', quantity: 6 }],

@@ -50,6 +50,7 @@ export const visit = (
       visitor,
       device: 'desktop',
       trigger: 'link',
+      window_days: 30,
       ...more,
     },
     at,
@@ -75,6 +76,7 @@ export const handoffCreated = (
       token_hash: `hash${name}`,
       review_origin: 'https://shop.example',
       expires_at: MIDNIGHT + 1,
+      window_days: 30,
       ...more,
     },
     at,
@@ -96,12 +98,15 @@ export const rfqSubmitted = (name: string, totals: { amount: number; currency: s
     mailbox_keys: { address: '1.a', mailbox: '1.m' },
     confirmation: { number: 1, token_hash: `confirms_${name}`, until: MIDNIGHT + 86_400_000 },
     consent_text: 'yes',
+    seen: { named: 'nobody', created_at: MIDNIGHT },
   });
 
 export const rfqConfirmed = (name: string, totals: { amount: number; currency: string }[]): Given =>
   happened('RfqConfirmedByBuyer', `handoff_${name}`, {
     ...handoffNamed(name),
     totals,
+    lines: [],
+    mailbox: '1.m',
     submitted_at: MIDNIGHT,
   });
 
