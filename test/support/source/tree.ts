@@ -182,7 +182,7 @@ export const LAYERS: Layer[] = [
     types: ['src/ports/', DECIDERS, 'pino'],
   },
   { place: STORES, may: [STORES, 'src/ports/', 'contracts/registries/events.ts', 'node:'] },
-  store('eventstoredb', '@eventstore/db-client'),
+  store('eventstoredb', 'contracts/registries/events.ts', '@eventstore/db-client'),
   store('redis', 'ioredis'),
   store('sqlite', 'contracts/registries/events.ts'),
   { place: 'src/system/', may: ['src/system/', 'src/ports/', 'node:', '@prometheus-io/client'] },
