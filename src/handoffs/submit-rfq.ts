@@ -39,6 +39,13 @@ const REPETITION_MS = LIMITS.CONFIRMATION_WAIT_MINUTES * MINUTE_MS;
 
 const TOO_MANY = 'The network has sent as many requests as it can in a day.';
 
+/** Of a command that appends nothing. */
+const UNSTORED = {
+  mailboxKeys: { address: '', mailbox: '' },
+  seen: { named: 'nobody' as const },
+  news: [],
+};
+
 /**
  * Makes a handler that sends the list that the buyer saw, with the entered quantities, within a limit for each network
  * address: another revision is refused, and so is another total than was shown. The contact is sealed before anything is
@@ -62,13 +69,7 @@ export const rfqSubmitter =
       // A list that is closed, or not the one that was seen, is refused before its form is checked.
       if (repeated || !isOpen(state, at) || listRevision !== state.list_revision) {
         const { lines, totals } = state;
-        // The decider appends nothing here: neither the contact nor its keys are stored.
-        const unstored = {
-          contact: repeated ?? '',
-          mailboxKeys: { address: '', mailbox: '' },
-          seen: { named: 'nobody' as const },
-        };
-        return issue({ ...command, ...unstored, lines, totals, news: [] });
+        return issue({ ...command, ...UNSTORED, contact: repeated ?? '', lines, totals });
       }
       if ('errors' in form)
         return refuse('validation_failed', 'Some fields are not valid; nothing was sent.', form);
