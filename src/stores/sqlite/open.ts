@@ -56,6 +56,9 @@ export const inTransaction = <Result>(db: DatabaseSync, work: () => Result): Res
   }
 };
 
+/** The format with which the files of version 1.0.0 begin; unreleased versions wrote lower ones. */
+export const FIRST_FORMAT = 10;
+
 export type StoreKind = {
   /** The name in messages, such as "event log". */
   what: string;
@@ -66,8 +69,6 @@ export type StoreKind = {
   synchronous: 'FULL' | 'NORMAL';
   /** SQL that creates an empty store. */
   schema: string;
-  /** Migrates an older file to `version`, inside a transaction. */
-  migrate?: (db: DatabaseSync, from: number) => void;
   cacheKiB?: number;
   /** Keeps other processes from reading the file, which saves the locking calls of each look-up. */
   exclusive?: boolean;
@@ -95,6 +96,12 @@ const identify = (db: DatabaseSync, path: string, kind: StoreKind): number => {
         `${kind.version}). Start the newer version again, or restore the backup made before it.`,
     );
   }
+  if (version < kind.version) {
+    throw new StartupError(
+      `${path} was written by an unreleased Tributary (${kind.what} format ${version}; this one reads ${kind.version}). ` +
+        'Start with a new data directory.',
+    );
+  }
   return version;
 };
 
@@ -119,14 +126,8 @@ const prepare = (db: DatabaseSync, path: string, kind: StoreKind): void => {
   }
   if (kind.cacheKiB) db.exec(`PRAGMA cache_size = -${kind.cacheKiB}`);
   if (from === kind.version) return;
-  if (from > 0 && !kind.migrate) {
-    throw new StartupError(
-      `${path} has ${kind.what} format ${from}, which this version cannot read.`,
-    );
-  }
   inTransaction(db, () => {
-    if (from === 0) db.exec(kind.schema);
-    else kind.migrate?.(db, from);
+    db.exec(kind.schema);
     db.exec(`PRAGMA application_id = ${kind.applicationId}; PRAGMA user_version = ${kind.version}`);
   });
 };

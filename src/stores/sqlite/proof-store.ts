@@ -11,19 +11,15 @@ import {
   type TreeMark,
   type TreeProgress,
 } from '#src/ports/proof-store.ts';
-import { inTransaction, openStore, type StoreKind } from './open.ts';
+import { FIRST_FORMAT, inTransaction, openStore, type StoreKind } from './open.ts';
 
 const EMPTY = `INSERT INTO progress VALUES (1, 0, 0, '')`;
-
-const COSIGNED =
-  'CREATE TABLE cosigned (witness TEXT PRIMARY KEY, size INTEGER, text TEXT, line TEXT, crc INTEGER) STRICT';
 
 const PROOF_STORE: StoreKind = {
   what: 'tree of the log',
   applicationId: 0x5452_4254,
-  version: 2,
+  version: FIRST_FORMAT,
   synchronous: 'NORMAL',
-  migrate: (db) => db.exec(COSIGNED),
   schema: `
     CREATE TABLE progress (one INTEGER PRIMARY KEY, size INTEGER, position INTEGER, event_id TEXT) STRICT;
     CREATE TABLE tiles (
@@ -34,7 +30,7 @@ const PROOF_STORE: StoreKind = {
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE heads (kind TEXT, owner TEXT, sequence INTEGER, leaf BLOB, PRIMARY KEY (kind, owner)) STRICT;
     CREATE TABLE marks (size INTEGER PRIMARY KEY, position INTEGER) STRICT;
-    ${COSIGNED};
+    CREATE TABLE cosigned (witness TEXT PRIMARY KEY, size INTEGER, text TEXT, line TEXT, crc INTEGER) STRICT;
     ${EMPTY};`,
 };
 

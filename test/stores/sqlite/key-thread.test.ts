@@ -170,21 +170,14 @@ describe('A destroyed key', () => {
 });
 
 const KEYS = 20_000;
-const OLD_SCHEMA =
-  'CREATE TABLE keys (subject TEXT PRIMARY KEY, wrapped BLOB) STRICT, WITHOUT ROWID';
-
-const OLD_RECORDING: Recording = {
-  insert: `INSERT INTO keys VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET wrapped = NULL`,
-  columns: 2,
-};
 
 type Key = { subject: string; wrapped: Uint8Array; gone: boolean };
 
 /** Stores keys of random subjects; every seventh commit of a key destroys another one. */
-const fill = (db: DatabaseSync, recording = KEY_RECORDING): Key[] => {
-  const committer = new Committer(db, recording);
+const fill = (db: DatabaseSync): Key[] => {
+  const committer = new Committer(db, KEY_RECORDING);
   const write = (subject: string, wrapped: Uint8Array | null) =>
-    committer.commit(record(subject, wrapped).slice(0, recording.columns));
+    committer.commit(record(subject, wrapped));
   const keys: Key[] = [];
   for (let n = 0; n < KEYS; n += 1) {
     const name = randomBytes(8).toString('hex');
@@ -222,26 +215,6 @@ describe('The file of the key vault', () => {
     db.exec('PRAGMA synchronous = OFF');
     const keys = fill(db);
     new Committer(db, KEY_RECORDING).scrub();
-    expect(wrong(path, keys)).toBe(0);
-    db.close();
-  });
-
-  test("The key vault's file is migrated from format 1, and contains a key once that format 1 had twice", () => {
-    const path = join(fresh(), 'keys.db');
-    const old = new DatabaseSync(path);
-    old.exec(`
-      PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON;
-      PRAGMA application_id = ${KEY_STORE.applicationId}; PRAGMA user_version = 1; ${OLD_SCHEMA};
-    `);
-    const keys = fill(old, OLD_RECORDING);
-    old.prepare('INSERT INTO keys VALUES (?, NULL)').run('led_gone');
-    old.close();
-    const db = openKeyFile(path);
-    new Committer(db, KEY_RECORDING).scrub();
-    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: KEY_STORE.version });
-    expect(db.prepare('SELECT count(*) AS n FROM keys').get()).toEqual({ n: KEYS + 1 });
-    const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
-    expect(find.get('led_gone')).toEqual({ wrapped: null });
     expect(wrong(path, keys)).toBe(0);
     db.close();
   });

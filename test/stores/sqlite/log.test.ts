@@ -10,7 +10,7 @@ import {
   type SqliteLogOptions,
 } from '#src/stores/sqlite/log/event-log.ts';
 import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
-import { openStore } from '#src/stores/sqlite/open.ts';
+import { FIRST_FORMAT, openStore } from '#src/stores/sqlite/open.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';
@@ -106,34 +106,20 @@ describe('The file of the log', () => {
     expect(refusal(directory)).toMatch(/cannot be opened/);
   });
 
-  test("The log's file is refused if it is newer, and migrated if it is older", async () => {
+  test.each([
+    [
+      FIRST_FORMAT + 1,
+      /written by a newer Tributary \(event log format 11; this one supports 10\)/,
+    ],
+    [2, /written by an unreleased Tributary \(event log format 2; this one reads 10\)/],
+  ])("The log's file of format %i is refused, and nothing in it changes", async (format, text) => {
     const directory = await filled();
-    sql(directory, 'PRAGMA user_version = 9');
-    expect(refusal(directory)).toMatch(/newer Tributary.*format 9/);
-    sql(directory, 'PRAGMA user_version = 2');
+    sql(directory, `PRAGMA user_version = ${format}`);
     const path = join(directory, 'log.db');
-    const { migrate: _none, ...store } = LOG_STORE;
-    const next = { ...store, version: 3 };
-    expect(() => openStore(path, next)).toThrow(/format 2/);
-    const migrate = (db: DatabaseSync, from: number) => db.exec(`CREATE TABLE was${from} (a)`);
-    openStore(path, { ...next, migrate }).close();
-    const db = openStore(path, next);
-    expect(db.prepare('SELECT count(*) AS n FROM was2').get()).toEqual({ n: 0 });
-    db.close();
-  });
-
-  test('The file of the log gets the counts of its indexes when it is migrated from format 1, which can be inspected', async () => {
-    const directory = await filled();
-    sql(
-      directory,
-      'DROP TRIGGER events_counted; DROP TABLE owners; DROP TABLE heads; ALTER TABLE events DROP COLUMN nth; PRAGMA user_version = 1',
-    );
-    const source = sqliteLogSource(directory);
-    expect(await source.readOwnerFold('own0', { after: 0, limit: 99 })).toHaveLength(8);
-    await source.close();
-    const log = await opens(directory, 20);
-    expect(await log.verify()).toEqual({ events: 20, fault: null });
-    await log.close();
+    const before = readFileSync(path);
+    expect(refusal(directory)).toMatch(text);
+    expect(() => sqliteLogSource(directory)).toThrow(text);
+    expect(readFileSync(path)).toEqual(before);
   });
 
   test("The log's file is refused to a second process", async () => {

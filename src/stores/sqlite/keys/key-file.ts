@@ -4,11 +4,16 @@ import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { Recording } from '#src/stores/sqlite/log/committer.ts';
 import { type LogEnd, readMark, requireMark } from '#src/stores/sqlite/log/log-mark.ts';
-import { inTransaction, openStore, queryValue, type StoreKind } from '#src/stores/sqlite/open.ts';
+import {
+  FIRST_FORMAT,
+  inTransaction,
+  openStore,
+  queryValue,
+  type StoreKind,
+} from '#src/stores/sqlite/open.ts';
 
 // Rows are in the order of their insertion and never move to another page. When SQLite moves a row, it
-// sometimes leaves a copy in free space, where a key that is destroyed later would survive. Format 1
-// had this fault, because its rows were in the order of their subjects.
+// sometimes leaves a copy in free space, where a key that is destroyed later would survive.
 // A row is never removed, so the last rowid counts the subjects. `accepted` is the position of the log
 // up to which a person accepts that keys are missing. `keyring` has the wrapped secrets of the service.
 const KEYS = `
@@ -26,33 +31,13 @@ export type WrappedRow = { subject: string; wrapped: Uint8Array | null; crc: num
 export const isIntact = ({ subject, wrapped, crc }: WrappedRow): boolean =>
   (wrapped === null || wrapped instanceof Uint8Array) && keyCrc(subject, wrapped) === crc;
 
-/** Defines `key_crc` for statements. */
-export const defineKeyCrc = (db: DatabaseSync): void =>
-  db.function('key_crc', (subject, wrapped) =>
-    keyCrc(String(subject), wrapped as Uint8Array | null),
-  );
-
 export const KEY_STORE: StoreKind = {
   what: 'key vault',
   applicationId: 0x74726b76,
-  version: 4,
+  version: FIRST_FORMAT,
   // A sealed text is lost with its key, so the key must be durable before the event that needs it.
   synchronous: 'FULL',
   schema: SCHEMA,
-  migrate(db, from) {
-    if (from === 3) {
-      db.exec('ALTER TABLE about ADD COLUMN keyring TEXT');
-      return;
-    }
-    defineKeyCrc(db);
-    db.exec(`
-      PRAGMA secure_delete = ON;
-      ALTER TABLE keys RENAME TO keys_before;
-      ${SCHEMA};
-      INSERT INTO keys SELECT subject, wrapped, key_crc(subject, wrapped) FROM keys_before;
-      DROP TABLE keys_before;
-    `);
-  },
 };
 
 /**

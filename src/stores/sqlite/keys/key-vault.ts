@@ -38,11 +38,12 @@ import {
   keyCrc,
   keyEndReader,
   keyMarkOf,
-  defineKeyCrc,
   openKeyFile,
   requireKeyMark,
   vaultIdIn,
 } from './key-file.ts';
+
+const ROWS = 'SELECT subject, wrapped, crc FROM keys';
 
 /** Reads keys of keys.db and unwraps them. */
 export class KeyReader {
@@ -51,10 +52,9 @@ export class KeyReader {
 
   /** Throws StartupError, and closes `db`, if the keys were wrapped with another key. */
   constructor(db: DatabaseSync, file: string, wrapping: Wrapping) {
-    const rows = rowsOf(db);
-    requireSameKey(db, file, { wrapping, rows });
+    requireSameKey(db, file, wrapping);
     this.#wrapping = wrapping;
-    this.#find = db.prepare(`${rows} WHERE subject = ?`);
+    this.#find = db.prepare(`${ROWS} WHERE subject = ?`);
   }
 
   /** Returns null if the key was destroyed, undefined if there never was one. Throws LogUnavailable, also KeyDamaged. */
@@ -83,21 +83,10 @@ export class KeyReader {
 export const exportKey = (key: KeyObject | null | undefined): SubjectKey =>
   key === undefined ? 'never' : (key?.export() ?? 'destroyed');
 
-/** Selects the rows of keys.db. Format 2, which can be read without a migration, had no checksums. */
-const rowsOf = (db: DatabaseSync): string => {
-  if (hasColumn(db, 'keys', 'crc')) return 'SELECT subject, wrapped, crc FROM keys';
-  defineKeyCrc(db);
-  return 'SELECT subject, wrapped, key_crc(subject, wrapped) AS crc FROM keys';
-};
-
 /** Unwraps the first intact key of the file: with other secrets, none of them opens. */
-const requireSameKey = (
-  db: DatabaseSync,
-  file: string,
-  { wrapping, rows }: { wrapping: Wrapping; rows: string },
-): void => {
+const requireSameKey = (db: DatabaseSync, file: string, wrapping: Wrapping): void => {
   const row = db
-    .prepare(`${rows} WHERE wrapped IS NOT NULL LIMIT 100`)
+    .prepare(`${ROWS} WHERE wrapped IS NOT NULL LIMIT 100`)
     .all()
     .find((one) => isIntact(one as WrappedRow)) as WrappedRow | undefined;
   if (!row) return;
@@ -437,17 +426,11 @@ export const listUnknownSubjects = (file: string, subjects: ReadonlySet<string>)
 export const acceptedKeyLoss = (file: string): Position => {
   if (acceptsKeyLoss(file)) return Infinity;
   if (!hasContent(file)) return 0;
-  // Format 2 had no such table.
   const accepted = inspectStore(file, KEY_STORE, (db) =>
-    queryValue(db, "SELECT 1 FROM sqlite_schema WHERE name = 'about'")
-      ? Number(queryValue(db, 'SELECT accepted FROM about'))
-      : 0,
+    Number(queryValue(db, 'SELECT accepted FROM about')),
   );
   return accepted ?? 0;
 };
-
-const hasColumn = (db: DatabaseSync, table: string, column: string): boolean =>
-  db.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column) !== undefined;
 
 /**
  * The keyring in keys.db. `isUsed`: the log beside it has events. Reading changes no byte. A person who accepts the loss of
@@ -457,10 +440,7 @@ export const sqliteKeyring = (file: string, isUsed: boolean): KeyringStore => ({
   async readKeyring() {
     inspectKeys(file);
     const stored = hasContent(file)
-      ? inspectStore(file, KEY_STORE, (db) =>
-          // Format 3 had no keyring.
-          hasColumn(db, 'about', 'keyring') ? queryValue(db, 'SELECT keyring FROM about') : null,
-        )
+      ? inspectStore(file, KEY_STORE, (db) => queryValue(db, 'SELECT keyring FROM about'))
       : null;
     if (typeof stored === 'string') return stored;
     return isUsed && !acceptsKeyLoss(file) ? null : undefined;

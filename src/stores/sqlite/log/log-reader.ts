@@ -21,7 +21,7 @@ import {
   upcastData,
 } from '#src/stores/event-codec.ts';
 import { readLogFile } from '#src/stores/sqlite/failure.ts';
-import { inTransaction, queryValue, type StoreKind } from '#src/stores/sqlite/open.ts';
+import { FIRST_FORMAT, inTransaction, type StoreKind } from '#src/stores/sqlite/open.ts';
 import type { Recording, Records } from './committer.ts';
 
 /** 4,096 events share a slice of the owner index. Part of the file format. */
@@ -69,7 +69,7 @@ export const rebuildIndexes = (db: DatabaseSync): void =>
 export const LOG_STORE: StoreKind = {
   what: 'event log',
   applicationId: 0x5452_424c,
-  version: 2,
+  version: FIRST_FORMAT,
   synchronous: 'FULL',
   cacheKiB: 16_384,
   // No index has a random key, because each insert would write a page of its own (half the speed).
@@ -89,10 +89,6 @@ export const LOG_STORE: StoreKind = {
     INSERT INTO about VALUES (lower(hex(randomblob(16))));
     ${COUNTS}
   `,
-  migrate: (db) =>
-    db.exec(
-      `ALTER TABLE events ADD COLUMN nth INTEGER NOT NULL DEFAULT 0; ${COUNTS} ${FILL_COUNTS}`,
-    ),
 };
 
 const COLUMN_COUNT = 12;
@@ -190,7 +186,7 @@ const requireFullRow = (row: FullRow): void => {
 
 type NumberedFoldRow = [...FoldRow, nth?: number];
 
-/** Ends with the number of the event among those of its owner, which a file of format 1 has not. */
+/** Ends with the number of the event among those of its owner. */
 type NumberedRow = readonly [position: number, ...unknown[]];
 
 const numberOf = (row: NumberedRow | undefined): number => Number(row?.at(-1) ?? 0);
@@ -207,9 +203,6 @@ const prepareRows = <Row>(db: DatabaseSync, sql: string) => {
 const prepareReads = (db: DatabaseSync) => {
   const prepareFull = (where: string) =>
     prepareRows<FullRow>(db, `SELECT ${FULL_COLUMNS} FROM events ${where}`);
-  // A file of format 1 that is only inspected has no counts.
-  const isCounted = Number(queryValue(db, 'PRAGMA user_version')) > 1;
-  const number = isCounted ? 'nth' : 'NULL';
   // The join reads the slices in order and each slice by position, so no sorting is needed.
   const prepareOwner = <Row>(columns: string) =>
     prepareRows<Row>(
@@ -217,7 +210,7 @@ const prepareReads = (db: DatabaseSync) => {
       `WITH RECURSIVE slices (slice) AS (
          SELECT ?1 UNION ALL SELECT slice + 1 FROM slices WHERE slice < ?2
        )
-       SELECT ${columns}, ${number} FROM slices CROSS JOIN events INDEXED BY events_owner
+       SELECT ${columns}, nth FROM slices CROSS JOIN events INDEXED BY events_owner
        ON position >> ${SLICE_BITS} = slice AND owner = ?3
        WHERE position > ?4 AND position <= ?5 LIMIT ?6`,
     );
@@ -228,30 +221,29 @@ const prepareReads = (db: DatabaseSync) => {
        WHERE position >> ${SLICE_BITS} = ? AND owner = ? AND position <= ?
        ORDER BY position DESC LIMIT ?`,
     );
-  const prepareCounts = <Row>(sql: string): ((...values: SQLInputValue[]) => Row[]) =>
-    isCounted ? prepareRows<Row>(db, sql) : () => [];
   return {
-    isCounted,
     byPosition: prepareFull('WHERE position > ? ORDER BY position LIMIT ?'),
     byOwner: prepareOwner<FullRow>(FULL_COLUMNS),
     foldsByOwner: prepareOwner<NumberedFoldRow>(FOLD_COLUMNS),
-    backInSlice: prepareBack<FullRow>(`${FULL_COLUMNS}, ${number}`),
+    backInSlice: prepareBack<FullRow>(`${FULL_COLUMNS}, nth`),
     // The number comes after the data, so it would be read with it.
     timesBack: prepareBack<[position: number, at: number]>('position, at'),
     numbers: prepareOwner<NumberedRow>('position'),
-    numbersBack: prepareBack<NumberedRow>(`position, ${number}`),
+    numbersBack: prepareBack<NumberedRow>(`position, nth`),
     byStream: prepareFull('WHERE stream_id = ? AND revision BETWEEN ? AND ? ORDER BY revision'),
     // One JSON.parse over many joined rows was measured to be no faster than one per row.
     folds: prepareRows<FoldRow>(
       db,
       `SELECT ${FOLD_COLUMNS} FROM events WHERE position > ? ORDER BY position LIMIT ?`,
     ),
-    counted: prepareCounts<[number]>('SELECT events FROM owners WHERE owner = ?'),
+    counted: prepareRows<[number]>(db, 'SELECT events FROM owners WHERE owner = ?'),
     end: prepareRows<[number]>(db, 'SELECT coalesce(max(position), 0) FROM events'),
-    owners: prepareCounts<[string]>(
+    owners: prepareRows<[string]>(
+      db,
       'SELECT owner FROM owners WHERE owner > ? ORDER BY owner LIMIT ?',
     ),
-    heads: prepareCounts<[streamId: number, counted: number, indexed: number]>(
+    heads: prepareRows<[streamId: number, counted: number, indexed: number]>(
+      db,
       `SELECT stream_id, revision, (SELECT max(revision) FROM events WHERE stream_id = heads.stream_id)
        FROM heads WHERE stream_id > ? ORDER BY stream_id LIMIT ?`,
     ),
@@ -446,13 +438,13 @@ export class LogReader {
     { after, upTo, limit }: OwnerRange,
     before?: number,
   ): void {
-    if (!this.#reads.isCounted || limit <= 0 || upTo < after) return;
+    if (limit <= 0 || upTo < after) return;
     let number = before ?? this.#numberBefore(rows[0], owner, after);
     for (const row of rows) {
       number += 1;
       if (numberOf(row) !== number)
         throw new LogIndexDamaged(
-          `the index of owners leads to event ${numberOf(row)} of ${owner}, where its event ${number} is expected`,
+          `the index of owners leads to event ${numberOf(row)} of ${owner}, where its event nth is expected`,
         );
     }
     if (rows.length < limit) this.#requireLast(owner, number, upTo);
@@ -468,7 +460,7 @@ export class LogReader {
     const [next] = counted > number ? this.#reads.numbers(...ownerValues(owner, range)) : [];
     if (numberOf(next) !== number + 1)
       throw new LogIndexDamaged(
-        `the index of owners ends at event ${number} of ${owner}, which has ${counted}`,
+        `the index of owners ends at event nth of ${owner}, which has ${counted}`,
       );
   }
 

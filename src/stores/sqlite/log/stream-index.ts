@@ -14,6 +14,7 @@ import {
 } from '#src/stores/sqlite/failure.ts';
 import {
   inTransaction,
+  FIRST_FORMAT,
   removeDatabase,
   openStore,
   type StoreKind,
@@ -31,7 +32,7 @@ type IndexedLog = {
 const STREAM_STORE: StoreKind = {
   what: 'stream index',
   applicationId: 0x5452_4253,
-  version: 2,
+  version: FIRST_FORMAT,
   synchronous: 'NORMAL',
   exclusive: true,
   cacheKiB: 32_768,
