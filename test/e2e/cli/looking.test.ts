@@ -242,7 +242,8 @@ describe('A data directory without its keys.db', () => {
     expect(unreadable_subjects).toBeGreaterThan(10);
     const lost = await run('status', '--check', '--data', data);
     const warning = `personal data of ${String(unreadable_subjects)} subjects cannot be read`;
-    expect(lost).toMatchObject({ code: 0, stdout: expect.stringContaining(warning) });
+    expect(lost).toMatchObject({ code: 4, stdout: expect.stringContaining(warning) });
+    expect(lost.stdout).toMatch(/✗ +root key .*lost its keyring.*Restore keys\.db/);
     const whole = restore(...BACKUP);
     expect(await json('log', 'verify', '--data', whole)).toMatchObject({ unreadable_subjects: 0 });
     const text = await run('log', 'verify', '--data', whole);
