@@ -35,8 +35,6 @@ const TYPES = [
   'LeadSubmitted',
   'LeadAccepted',
   'LeadWon',
-  'RfqWon',
-  'RfqOutcomeCorrected',
   'LeadOutcomeCorrected',
 ] as const;
 
@@ -95,13 +93,6 @@ const eventOf = (one: Happening): Given => {
     LeadSubmitted: lead,
     LeadAccepted: lead,
     LeadWon: { ...lead, ...value, ...uncounted },
-    RfqWon: { ...handoff, values: amounts },
-    RfqOutcomeCorrected: {
-      ...handoff,
-      from: { state: 'won', values: amounts },
-      to: { state: one.visitor % 2 ? 'won' : 'lost', values: amounts.slice(1) },
-      outcome_at: at - one.count * QUARTER_MS,
-    },
     LeadOutcomeCorrected: {
       ...lead,
       ...uncounted,

@@ -74,8 +74,6 @@ const COUNTED = {
   LeadQualified: CELL.leads_qualified,
   LeadWon: CELL.leads_won,
   VisitsSummed: CELL.clicks_surplus,
-  RfqWon: CELL.rfqs_won,
-  RfqOutcomeCorrected: CELL.rfqs_won,
   LeadOutcomeCorrected: CELL.leads_won,
 } as const satisfies Partial<Record<EventType, number>>;
 
@@ -263,11 +261,9 @@ const evolve = (row: DayCounts | undefined, event: FoldEvent): DayCounts => {
     return counted;
   }
   const metric = COUNTED[type];
-  if (type === 'RfqOutcomeCorrected') return correct(counted, cell, metric, data.from, data.to);
   if (type === 'LeadOutcomeCorrected')
     return correct(counted, cell, metric, valuesOf(data.from), valuesOf(data.to));
   count(countsIn(counted, cell, metric), metric);
-  if (type === 'RfqWon') counted.won_value = addMoney(counted.won_value, cell, data.values);
   if (type === 'LeadWon' && data.value)
     counted.won_value = addMoney(counted.won_value, cell, [data.value]);
   return counted;
