@@ -1,9 +1,7 @@
 /** Receipts of requests, which prove to a stranger what they wrote. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { markTree } from '#src/proof/notary.ts';
-import { openNote, openVerifier, readCheckpoint } from '#src/proof/note.ts';
-import { leafHash } from '#src/proof/merkle.ts';
-import { rootFromLeaf } from '#src/proof/verifier.ts';
+import { verifiedLeaf } from '../support/audit/receipt.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 
@@ -37,21 +35,6 @@ const receiptsOf = async (id: string): Promise<Receipts> => {
   return body;
 };
 
-/** Verifies a file of C2SP tlog-proof, as a stranger with the key does. Returns the leaf. */
-const verified = (file: string, key: string): Record<string, unknown> => {
-  const [, extra = '', index = '', path = '', note = ''] =
-    /^c2sp\.org\/tlog-proof@v1\nextra (\S+)\nindex (\d+)\n((?:\S{44}\n)*)\n([^]+)$/.exec(file) ??
-    [];
-  const opened = openNote(note, [openVerifier(key)]);
-  expect(opened?.signed).toHaveLength(1);
-  const { size = 0, root } = readCheckpoint(opened?.text ?? '') ?? {};
-  const leaf = Buffer.from(extra, 'base64').toString();
-  const proof = path.split('\n').slice(0, -1);
-  const found = rootFromLeaf(leafHash(leaf), { index: Number(index), size, proof });
-  expect(Buffer.from(found ?? []).equals(root ?? Buffer.alloc(0))).toBe(true);
-  return JSON.parse(leaf) as Record<string, unknown>;
-};
-
 it('A receipt is pending until a checkpoint covers the event, and then proves it to a stranger', async () => {
   const { deps } = app.service;
   const id = await createLink('acme');
@@ -65,7 +48,7 @@ it('A receipt is pending until a checkpoint covers the event, and then proves it
     const { receipts, retry_after_ms } = await receiptsOf(id);
     expect(retry_after_ms).toBeNull();
     for (const { event_id, type, proof = '' } of receipts)
-      expect(verified(proof, key)).toMatchObject({ id: event_id, type, meta: { request: id } });
+      expect(verifiedLeaf(proof, key)).toMatchObject({ id: event_id, type, meta: { request: id } });
     await createLink(`later${round}`);
     await markTree({ ...deps.proof(), ...deps });
   }
@@ -158,7 +141,7 @@ it('Pages of receipts hold every event of a large request once, and no part of a
   expect(receipts.length).toBeGreaterThanOrEqual(20);
   expect(rows.map(({ event_id }) => event_id)).toEqual(receipts.map(({ event_id }) => event_id));
   for (const { event_id, proof = '' } of rows)
-    expect(verified(proof, signer)).toMatchObject({ id: event_id });
+    expect(verifiedLeaf(proof, signer)).toMatchObject({ id: event_id });
 });
 
 it('A proof that is too large for a tool is named as such, and the desk has it', async () => {
