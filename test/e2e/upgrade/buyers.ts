@@ -1,44 +1,42 @@
 /** What buyers do in the story: the review page, the link in the mail, and a list of a visitor. */
+import type { Answer } from './exchange.ts';
 import type { Recorder } from './recorder.ts';
+import type { World } from './world.ts';
 
 const BUYER = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
 export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const VISITOR = BROWSER.replaceAll('140.0', '141.0');
 
-/** Resolves to the paths of the mailed links that begin so, the newest last, once there is one. */
-export type MailedLinks = (
-  page: 'rfq' | 'quotation' | 'mailbox' | 'apply',
-) => Promise<readonly string[]>;
-
-/** Presses a button of the page behind a mailed link. */
-export const pressMailed = async (
+/** Presses a button of a page that has no session: of a review link, or of a mailed link. */
+export const press = (
   recorder: Recorder,
   title: string,
-  { path = '', button, body = '' }: { path: string | undefined; button: string; body?: string },
-): Promise<void> => {
-  await recorder.act(title, {
+  {
+    path,
+    button,
+    fields = {},
+  }: { path: string | undefined; button: string; fields?: Record<string, string> },
+): Promise<Answer> =>
+  recorder.act(title, {
     method: 'POST',
     path: `${path}/${button}`,
     headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': BROWSER },
-    body,
+    body: new URLSearchParams(fields).toString(),
   });
-};
 
-export const buyersAct = async (recorder: Recorder, mailedLinks: MailedLinks): Promise<void> => {
+export const buyersAct = async (recorder: Recorder, { mailedLink }: World): Promise<void> => {
   const submit = (page: string, button: string, fields: Record<string, string>) =>
-    recorder.act(`buyer: ${button}`, {
-      method: 'POST',
-      path: `${recorder.ids[page]}/${button}`,
-      headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': BROWSER },
-      body: new URLSearchParams(fields).toString(),
-    });
+    press(recorder, `buyer: ${button}`, { path: recorder.ids[page], button, fields });
   await submit('handoff-sent page', 'open', {});
   const changed = { list_revision: '1', 'quantity.1': '60', 'quantity.2': '6' };
   await submit('handoff-sent page', 'quantities', changed);
   await submit('handoff-sent page', 'send', { ...changed, list_revision: '2', ...BUYER });
-  const path = (await mailedLinks('rfq')).at(-1);
-  const confirmed = { path, button: 'confirm', body: 'list_revision=2' };
-  await pressMailed(recorder, 'buyer: confirm', confirmed);
+  const path = await mailedLink('rfq', BUYER.email);
+  await press(recorder, 'buyer: confirm', {
+    path,
+    button: 'confirm',
+    fields: { list_revision: '2' },
+  });
   // One line is removed and put back, and one of a product is added.
   const declined = (button: string, list_revision: number, fields: Record<string, string>) =>
     submit('handoff-declined page', button, { list_revision: String(list_revision), ...fields });

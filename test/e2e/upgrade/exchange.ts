@@ -75,9 +75,9 @@ export const requestHeaders = (
   ...headers,
 });
 
-/** Sends over HTTP to the process at `url`, until the answer is not 503. */
+/** Sends over HTTP to the process that is at `url` at the moment, until the answer is not 503. */
 export const overHttp =
-  (url: string): Send =>
+  (url: () => string): Send =>
   async (asked, credentials) => {
     const { method, path, body } = asked;
     const request = {
@@ -86,9 +86,14 @@ export const overHttp =
       redirect: 'manual',
       ...(body !== undefined && { body }),
     } as const;
-    const response = await untilServed(() => fetch(`${url}${path}`, request));
+    const response = await untilServed(() => fetch(`${url()}${path}`, request));
     const text = await response.text();
-    return { status: response.status, headers: comparable(response.headers), body: text };
+    const cookies = response.headers.getSetCookie().join('\n');
+    const headers = comparable([
+      ...response.headers,
+      ...(cookies === '' ? [] : [['set-cookie', cookies] as [string, string]]),
+    ]);
+    return { status: response.status, headers, body: text };
   };
 
 /** Removes what depends on the moment of a request. */
@@ -104,6 +109,8 @@ const masked = (text: string): string =>
     // The rules for clicks have changed since, and what that commit recorded counts as before.
     .replaceAll(/"classifier_version":\d+/g, '"classifier_version":"VERSION"')
     .replaceAll(/"instance":"urn:uuid:[^"]*"/g, '"instance":"MASKED"')
+    // What was asked after this question is stored with the next second's calls.
+    .replaceAll(/"(last_used_at|last_activity_at)":"[^"]*"/g, '"$1":"MASKED"')
     .replaceAll(/"head":\d+/g, '"head":"HEAD"');
 
 /** The answer to a retry, which must be equal byte for byte but for the id of the request. */

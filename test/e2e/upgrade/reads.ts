@@ -1,18 +1,22 @@
 /** The questions that every later version must answer as the one that wrote the fixture did. */
-import type { Asked } from './exchange.ts';
+import { a2a } from './agents.ts';
 import type { Recorder } from './recorder.ts';
 
 const AGENT = '/api/affiliate/v1';
 const DESK = '/api/desk/v1';
-const A2A = '/api/affiliate/a2a';
 
-const rpc = (method: string, params: object): Asked => ({
-  method: 'POST',
-  path: A2A,
-  as: 'acme',
-  headers: { 'a2a-version': '1.0' },
-  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-});
+/** Requests for outreach, one of each end, and the deliveries of review links. */
+const OUTREACH = [
+  'busy request',
+  'refuses request',
+  'loses request',
+  'revised request',
+  'expired request',
+  'delivery',
+  'automatic delivery',
+];
+/** Lists whose RFQ has an outcome; the first one has goods and a question. */
+const LISTS = ['handoff-deal', 'handoff-lost', 'handoff-called-off'];
 
 /** Paths by the name of the credential that reads them. */
 const pathsOf = (ids: Record<string, string>, position: number): Record<string, string[]> => ({
@@ -41,8 +45,19 @@ const pathsOf = (ids: Record<string, string>, position: number): Record<string, 
     `${DESK}/owners/acme/profile`,
     `${DESK}/approvals`,
     `${DESK}/approvals/${ids['sent request']}`,
-    `${DESK}/outreach/acme`,
+    ...['acme', 'dune', 'fern'].map((owner) => `${DESK}/outreach/${owner}`),
+    ...OUTREACH.map((name) => `${DESK}/approvals/${ids[name]}`),
+    ...LISTS.map((name) => `${DESK}/handoffs/${ids[name]}/rfq?owner_id=acme`),
+    `${DESK}/people?limit=100`,
+    `${DESK}/people/${ids['person']}`,
+    `${DESK}/desk-tokens`,
+    `${DESK}/products?limit=100`,
+    `${DESK}/owners?limit=100`,
+    `${DESK}/leads?limit=100`,
+    `${DESK}/inbox`,
     `${DESK}/history?owner_id=acme&as_of=${position}&limit=100`,
+    `${DESK}/audit/state?owner_id=dune&at=${position}&limit=100`,
+    `${DESK}/audit/history?owner_id=fern&to=${position}&limit=100`,
     `${DESK}/audit/history?owner_id=desk&kind=auditState&to=${position}`,
     `${DESK}/audit/history?owner_id=acme&to=${position}&limit=100`,
     `${DESK}/audit/state?owner_id=acme&at=${position}&limit=100`,
@@ -52,6 +67,7 @@ const pathsOf = (ids: Record<string, string>, position: number): Record<string, 
     `${DESK}/events?stream=acme-lead_${ids['won lead']?.slice(4)}&up_to=${position}`,
     `${DESK}/events?stream=acme-lead_${ids['erased lead']?.slice(4)}&up_to=${position}`,
   ],
+  person: [`${DESK}/me`, `${DESK}/me/sessions`],
   owner: [`${DESK}/links?owner_id=acme`, `${DESK}/agents?owner_id=brook`],
 });
 
@@ -66,9 +82,13 @@ export const readEverything = async (recorder: Recorder): Promise<number> => {
     const path = ids[`handoff-${name} page`] ?? '';
     await recorder.read(`buyer: handoff-${name}`, { method: 'GET', path });
   }
-  await recorder.read('a task', rpc('GetTask', { id: ids['task'] }));
-  await recorder.read('all tasks', rpc('ListTasks', { pageSize: 10 }));
-  const notified = { taskId: ids['notified task'] };
-  await recorder.read('receivers', rpc('ListTaskPushNotificationConfigs', notified));
+  await recorder.read('buyer: quotation', { method: 'GET', path: ids['quotation page'] ?? '' });
+  for (const name of ['task', 'canceled task', 'pushed task'])
+    await recorder.read(name, a2a('GetTask', { id: ids[name] }));
+  await recorder.read('all tasks', a2a('ListTasks', { pageSize: 10 }));
+  for (const name of ['notified task', 'pushed task']) {
+    const configs = a2a('ListTaskPushNotificationConfigs', { taskId: ids[name] });
+    await recorder.read(`receivers of ${name}`, configs);
+  }
   return position;
 };

@@ -1,18 +1,20 @@
 import type { Answer, Asked, Exchange, RecordedWrite, Recording, Send } from './exchange.ts';
 
-type Json = Record<string, unknown>;
+export type Json = Record<string, unknown>;
+
+/** The id of a record that an answer shows. */
+export const idOf = (answer: Json): string => String(answer['id']);
 
 /** Sends the requests of a story to one service, and records what it answers. */
 export class Recorder {
-  readonly credentials: Record<string, string>;
+  readonly credentials: Record<string, string> = {};
   readonly ids: Record<string, string> = {};
   readonly #writes: Exchange[] = [];
   readonly #reads: Exchange[] = [];
   readonly #send: Send;
 
-  constructor(send: Send, deskToken: string) {
+  constructor(send: Send) {
     this.#send = send;
-    this.credentials = { staff: deskToken };
   }
 
   /** Sends a request that is not part of the recording. */
@@ -39,11 +41,11 @@ export class Recorder {
   }
 
   /** A write of an agent over REST; its title is its idempotency key. */
-  agent(title: string, path: string, body: object): Promise<Json> {
+  agent(title: string, path: string, body: object, as = 'acme'): Promise<Json> {
     return this.write(title, {
       method: 'POST',
       path: `/api/affiliate/v1${path}`,
-      as: 'acme',
+      as,
       headers: { 'idempotency-key': title },
       body: JSON.stringify(body),
     });

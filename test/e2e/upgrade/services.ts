@@ -31,14 +31,33 @@ export const folded = async (service: ChildService): Promise<void> => {
   if (!(await until(isFolded))) throw new Error('the read models lag');
 };
 
-/** Resolves when the request has been sent. Throws when that takes too long. */
-export const sent = async (service: ChildService, request: string): Promise<void> => {
+/** Resolves when the outreach request has this status. Throws when that takes too long. */
+export const reached = async (
+  service: ChildService,
+  request: string,
+  status: string,
+): Promise<void> => {
   type Shown = { request?: { status: string } };
-  const isSent = async (): Promise<boolean> => {
-    const shown = await readDesk<Shown>(service, `/approvals/${request}`);
-    return shown.request?.status === 'confirmed';
+  let seen: string | undefined;
+  const isReached = async (): Promise<boolean> => {
+    seen = (await readDesk<Shown>(service, `/approvals/${request}`)).request?.status;
+    return seen === status;
   };
-  if (!(await until(isSent))) throw new Error(`${request} was not sent`);
+  if (!(await until(isReached))) throw new Error(`${request} is ${seen} and not ${status}`);
+};
+
+/** Resolves when the log has an event of each of these types. Throws when that takes too long. */
+export const happened = async (service: ChildService, types: readonly string[]): Promise<void> => {
+  type Page = { data: { type: string; position: number }[] };
+  const waited = new Set(types);
+  let after = 0;
+  const haveHappened = async (): Promise<boolean> => {
+    const { data } = await readDesk<Page>(service, `/events?after=${after}&limit=1000`);
+    for (const { type } of data) waited.delete(type);
+    after = data.at(-1)?.position ?? after;
+    return waited.size === 0;
+  };
+  if (!(await until(haveHappened))) throw new Error(`did not happen: ${[...waited].join(', ')}`);
 };
 
 /** Resolves when the visits beyond the limit of one address are summed. Throws when that takes too long. */

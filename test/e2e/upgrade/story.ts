@@ -1,112 +1,108 @@
-/** What the upgrade fixtures contain: some weeks of work of two promoters, in a few requests. */
+/** What the upgrade fixtures contain: some weeks of work of promoters, staff and buyers, in a few requests. */
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { feedProduct } from '../../support/world/app.ts';
+import { callTool } from './agents.ts';
+import { BROWSER, buyersAct, makeList, press } from './buyers.ts';
+import { closeDeal, endLists, makeHandoff, moveGoods } from './deals.ts';
+import { deliverLists } from './deliveries.ts';
+import { proposeOutreach, sendByWebhook } from './outreach.ts';
+import { applyInPublic, confirmMailbox, grantAccess, issueKey } from './owners.ts';
+import { signIn, useOtherWays } from './people.ts';
 import { askForPrivacy } from './person.ts';
 import { readEverything } from './reads.ts';
-import { BROWSER, buyersAct, type MailedLinks, makeList, pressMailed } from './buyers.ts';
-import { applyInPublic, confirmMailbox } from './owners.ts';
-import type { Recorder } from './recorder.ts';
+import { idOf, type Json, type Recorder } from './recorder.ts';
+import { repair } from './repairs.ts';
+import { notifyReceivers, sendTasks } from './tasks.ts';
+import type { World } from './world.ts';
 
-const REASON = { reason: 'Known promoter' };
-const ACME = { owner_id: 'acme', ...REASON };
-const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({
-  kind,
-  adapter: 'file',
-}));
+const ACME = { owner_id: 'acme', reason: 'Known promoter' };
 const CONSENT = { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' };
 /** Of one address to one link; the service sums the visits beyond. */
 export const VISITS_PER_MINUTE = 20;
-const MCP_VERSION = '2026-07-28';
 
-type Json = Record<string, unknown>;
-type Desk = Pick<Recorder, 'desk'>;
-
-const idOf = (answer: Json): string => String(answer['id']);
-
-/** Plays the whole story, waits until everything is folded and sent, and records the reads. */
-export const playStory = async (
-  recorder: Recorder,
-  settled: () => Promise<void>,
-  mailedLinks: MailedLinks,
-) => {
-  await fillCatalog(recorder);
+/** Plays the whole story after its past (past.ts). */
+export const playStory = async (recorder: Recorder, world: World): Promise<void> => {
+  await observeStock(recorder);
   await giveAccess(recorder);
   await setProfile(recorder);
-  await confirmMailbox(recorder, mailedLinks);
+  await confirmMailbox(recorder, world);
   await makeLinks(recorder);
   await prepareHandoffs(recorder);
   await submitLeads(recorder);
   await audit(recorder);
-  await buyersAct(recorder, mailedLinks);
+  await buyersAct(recorder, world);
   await makeList(recorder);
-  await answerRfq(recorder, mailedLinks);
+  await answerRfq(recorder, world);
+  await closeDeal(recorder, world);
+  await moveGoods(recorder);
+  await endLists(recorder);
   await proposeOutreach(recorder);
+  await deliverLists(recorder, world);
+  await sendByWebhook(recorder, world);
   await sendTasks(recorder);
+  await notifyReceivers(recorder, world);
   await eraseSubject(recorder);
-  await askForPrivacy(recorder, settled);
-  await applyInPublic(recorder, mailedLinks, settled);
-  await settled();
-  const writes = await recorder.retried();
-  await settled();
-  const position = await readEverything(recorder);
-  return { writes, position };
+  await askForPrivacy(recorder, world);
+  await applyInPublic(recorder, world);
+  await signIn(recorder, world);
+  await useOtherWays(recorder, world);
+  await repair(recorder);
 };
 
-const fillCatalog = async (to: Desk): Promise<void> => {
-  const products = [
-    feedProduct('MUG-1', { title: 'Blue mug' }),
-    feedProduct('MUG-2', { title: 'Red mug' }, { available_quantity: 3, level: 'low' }),
-    feedProduct('CAN-1', { title: 'Beeswax candle', category: 'Candles' }),
-    feedProduct('OLD-1', { title: 'Withdrawn tray' }),
-  ];
-  await to.desk('import-1', '/products/import', { products });
-  const dearer = feedProduct('CAN-1', { title: 'Beeswax candle', description: 'In a tin' });
-  await to.desk('import-2', '/products/import', { products: [dearer] });
-  await to.desk('withdraw-1', '/products/withdraw', { sku: 'OLD-1', reason: 'Recalled' });
+/** Repeats the writes and records the reads, each when everything before is sent, summed and folded. */
+export const readStory = async (recorder: Recorder, world: World) => {
+  const { ids, credentials } = recorder;
+  await world.reached(ids['sent request'] ?? '', 'confirmed');
+  await world.summed(credentials['acme'] ?? '');
+  await world.happened('RfqConfirmationExpired', 'OutboundExpired');
+  await world.folded();
+  const writes = await recorder.retried();
+  await world.folded();
+  return { writes, position: await readEverything(recorder) };
+};
+
+/** A feed with another stock and the same product. */
+const observeStock = async (recorder: Recorder): Promise<void> => {
+  const stock = { available_quantity: 12, level: 'low' };
+  const products = [feedProduct('MUG-2', { title: 'Red mug' }, stock)];
+  await recorder.desk('import-3', '/products/import', { products });
 };
 
 const giveAccess = async (recorder: Recorder): Promise<void> => {
-  const { ids, credentials } = recorder;
-  const access = (owner_id: string, scopes: readonly string[]) => ({
-    owner_id,
-    name: `Agent of ${owner_id}`,
-    purpose: 'Our letter',
-    scopes,
-  });
-  const grant = async (owner: string, scopes: readonly string[]): Promise<string> => {
-    const body = { ...access(owner, scopes), ...REASON };
-    return idOf(await recorder.desk(`grant-${owner}`, '/access-grants', body));
-  };
-  const issue = async (owner: string, agent: string, title = `key-${owner}`): Promise<Json> => {
-    const body = { environment: 'live', expires_in_days: 365 };
-    return recorder.desk(title, `/agents/${agent}/keys`, body);
-  };
-  const acme = (ids['agent'] = await grant('acme', SCOPE_NAMES));
-  credentials['acme'] = String((await issue('acme', acme))['api_key']);
-  const revoked = idOf(await issue('acme', acme, 'key-revoked'));
+  const { ids } = recorder;
+  const acme = await grantAccess(recorder, 'acme', SCOPE_NAMES);
+  ids['agent'] = acme.agent;
+  const revoked = idOf(await issueKey(recorder, acme.agent, 'key-revoked'));
   await recorder.desk('revoke-1', `/keys/${revoked}/revoke`, { reason: 'Lost' });
 
-  const brook = (ids['suspended agent'] = await grant('brook', ['products:read', 'leads:write']));
-  const rotated = await issue('brook', brook);
-  credentials['brook'] = String(rotated['api_key']);
+  const { agent, key } = await grantAccess(recorder, 'brook', ['products:read', 'leads:write']);
+  ids['suspended agent'] = agent;
   const rotation = { overlap_hours: 24, expires_in_days: 30 };
-  await recorder.desk('rotate-1', `/keys/${idOf(rotated)}/rotate`, rotation);
-  await recorder.desk('suspend-brook', `/agents/${brook}/suspend`, { reason: 'Unpaid bill' });
-  const denied = await recorder.desk('access-cedar', '/agents', access('cedar', ['products:read']));
+  await recorder.desk('rotate-1', `/keys/${key}/rotate`, rotation);
+  await recorder.desk('suspend-brook', `/agents/${agent}/suspend`, { reason: 'Unpaid bill' });
+  const asked = { owner_id: 'cedar', name: 'Agent of cedar', purpose: 'Our letter' };
+  const scopes = ['products:read'];
+  const denied = await recorder.desk('access-cedar', '/agents', { ...asked, scopes });
   await recorder.desk('deny-cedar', `/agents/${idOf(denied)}/deny`, { reason: 'Unknown' });
+  await issueTokens(recorder);
+};
 
-  const token = {
-    name: 'Olga of acme',
-    person_id: 'olga@acme.example',
-    roles: ['owner'],
-    owner_id: 'acme',
+/** Tokens of an owner and of two people of staff, and one that is revoked. */
+const issueTokens = async (recorder: Recorder): Promise<void> => {
+  const issue = (title: string, body: object): Promise<Json> =>
+    recorder.desk(title, '/desk-tokens', body);
+  const tokens = {
+    owner: { name: 'Olga of acme', roles: ['owner'], owner_id: 'acme' },
+    first: { name: 'Sam Staff', roles: ['staff'] },
+    second: { name: 'Una Staff', roles: ['staff'] },
   };
-  const issued = await recorder.desk('token-1', '/desk-tokens', token);
-  credentials['owner'] = String(issued['token']);
-  const gone = idOf(
-    await recorder.desk('token-2', '/desk-tokens', { name: 'Gus', roles: ['auditor'] }),
-  );
-  await recorder.desk('revoke-token-2', `/desk-tokens/${gone}/revoke`, { reason: 'Left' });
+  for (const [as, token] of Object.entries(tokens)) {
+    const person_id = `${as}@acme.example`;
+    const issued = await issue(`token-${as}`, { ...token, person_id });
+    recorder.credentials[as] = String(issued['token']);
+  }
+  const gone = idOf(await issue('token-gone', { name: 'Gus', roles: ['auditor'] }));
+  await recorder.desk('revoke-token', `/desk-tokens/${gone}/revoke`, { reason: 'Left' });
 };
 
 /** Sets a profile, whose mailbox gets the decision on a request for access, and the settings of all links. */
@@ -131,6 +127,11 @@ const makeLinks = async (recorder: Recorder): Promise<void> => {
   ids['short path'] = short;
   const search = { target: { kind: 'search', ref: 'candle' }, slug: 'winter-candles' };
   ids['slug link'] = idOf(await recorder.agent('link-2', '/links', search));
+  await callTool(recorder, 'update_link', {
+    idempotency_key: 'link-2-updated',
+    link_id: ids['slug link'],
+    expires_at: '2035-01-01T00:00:00Z',
+  });
   const disabled = { target: { kind: 'search', ref: 'trays' }, sub_ids: ['letter-7'] };
   const id = (ids['disabled link'] = idOf(await recorder.agent('link-3', '/links', disabled)));
   await recorder.desk('disable-link-3', `/links/${id}/disable`, ACME);
@@ -145,24 +146,13 @@ const makeLinks = async (recorder: Recorder): Promise<void> => {
     });
 };
 
-const handoffOf = async (recorder: Recorder, title: string, body: object = {}): Promise<void> => {
-  const { ids } = recorder;
-  const line_items = [
-    { sku: 'MUG-1', quantity: 48, note: 'for the window' },
-    { sku: 'CAN-1', quantity: 6 },
-  ];
-  const made = await recorder.agent(title, '/handoffs', { title: 'Mugs', line_items, ...body });
-  ids[title] = idOf(made);
-  ids[`${title} page`] = new URL(String(made['review_url'])).pathname;
-};
-
 const prepareHandoffs = async (recorder: Recorder): Promise<void> => {
   const { ids } = recorder;
   const note_to_buyer = 'Dear Bea,\nas you asked.';
-  await handoffOf(recorder, 'handoff-sent', { note_to_buyer, link_id: ids['link'] });
-  await handoffOf(recorder, 'handoff-declined', { locale: 'de-DE', external_id: 'shop-7' });
-  await handoffOf(recorder, 'handoff-open');
-  await handoffOf(recorder, 'handoff-withdrawn');
+  await makeHandoff(recorder, 'handoff-sent', { note_to_buyer, link_id: ids['link'] });
+  await makeHandoff(recorder, 'handoff-declined', { locale: 'de-DE', external_id: 'shop-7' });
+  await makeHandoff(recorder, 'handoff-open');
+  await makeHandoff(recorder, 'handoff-withdrawn');
   const withdrawn = `/handoffs/${ids['handoff-withdrawn']}/withdraw`;
   await recorder.desk('withdraw-handoff', withdrawn, { ...ACME, reason: 'Sent twice' });
 };
@@ -199,7 +189,9 @@ const submitLeads = async (recorder: Recorder): Promise<void> => {
   const erased = { name: 'Eve Erased', email: 'eve@erased.example' };
   const person = lead('crm-erased', { contact: erased, consent: CONSENT });
   ids['erased lead'] = idOf(await recorder.agent('lead-erased', '/leads', person));
+  ids['unfit lead'] = idOf(await recorder.agent('lead-unfit', '/leads', lead('crm-unfit')));
   for (const to of ['accepted', 'contacted', 'qualified']) await moveLead(recorder, 'won', to);
+  for (const to of ['accepted', 'contacted', 'unqualified']) await moveLead(recorder, 'unfit', to);
   await moveLead(recorder, 'lost', 'rejected');
 };
 
@@ -207,7 +199,7 @@ const moveLead = (recorder: Recorder, name: string, to: string) =>
   recorder.desk(`lead-${name}-${to}`, `/leads/${recorder.ids[`${name} lead`]}/move`, {
     owner_id: 'acme',
     to,
-    ...(to === 'rejected' && { reason: 'Out of business' }),
+    ...(['rejected', 'unqualified'].includes(to) && { reason: 'Out of business' }),
   });
 
 /** Asks audits, whose audit records have what they asked. */
@@ -224,7 +216,7 @@ const audit = async (recorder: Recorder): Promise<void> => {
  * Proposes a quotation above the limit, which is refused; quotes, wins what the buyer agrees to and corrects the RFQ, and its
  * lead follows.
  */
-const answerRfq = async (recorder: Recorder, mailedLinks: MailedLinks): Promise<void> => {
+const answerRfq = async (recorder: Recorder, { mailedLink }: World): Promise<void> => {
   const act = (name: string, verb: string, body: object) =>
     recorder.desk(`rfq-${name}`, `/handoffs/${recorder.ids['handoff-sent']}/rfq/${verb}`, body);
   const quote = (more: object) => ({ valid_until: '2099-01-01T00:00:00Z', ...more });
@@ -239,10 +231,10 @@ const answerRfq = async (recorder: Recorder, mailedLinks: MailedLinks): Promise<
   const terms = 'Payment within 30 days.';
   const charges = [{ label: 'Shipping', amount: 900, currency: 'GBP' }];
   await act('quoted', 'quote', quote({ terms, charges }));
-  const path = (await mailedLinks('quotation')).at(-1) ?? '';
+  const path = await mailedLink('quotation', 'bea@shop.example');
   const { body } = await recorder.act('buyer: quotation', { method: 'GET', path });
   const hash = /name="hash" value="(\w+)"/.exec(body)?.[1] ?? '';
-  await pressMailed(recorder, 'buyer: agree', { path, button: 'agree', body: `hash=${hash}` });
+  await press(recorder, 'buyer: agree', { path, button: 'agree', fields: { hash } });
   await act('won', 'move', { to: 'won' });
   const values = [{ amount: 12_000, currency: 'GBP' }];
   await act('corrected', 'correct', { to: 'won', values, reason: 'Two mugs broke' });
@@ -277,97 +269,6 @@ const proposeWin = async (recorder: Recorder): Promise<void> => {
   await act('proposed', 'move', { to: 'won', value, reason: 'Ordered for all shops' });
   await act('refused', 'refuse', { proposal: 1, reason: 'Wrong decimals' });
   await act('waiting', 'move', { to: 'won', value: { ...value, amount: 1_000_100 } });
-};
-
-const callTool = (recorder: Recorder, name: string, args: Json): Promise<Json> => {
-  const client = {
-    'io.modelcontextprotocol/protocolVersion': MCP_VERSION,
-    'io.modelcontextprotocol/clientInfo': { name: 'fixture', version: '1.0.0' },
-    'io.modelcontextprotocol/clientCapabilities': {},
-  };
-  const params = { name, arguments: args, _meta: client };
-  return recorder.write(`mcp ${String(args['idempotency_key'])}`, {
-    method: 'POST',
-    path: '/api/affiliate/mcp',
-    as: 'acme',
-    headers: {
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': MCP_VERSION,
-      'mcp-method': 'tools/call',
-      'mcp-name': name,
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-  });
-};
-
-const proposePost = async (recorder: Recorder, idempotency_key: string): Promise<Json> => {
-  const text = 'Mugs are back in stock. Ask us for a list.';
-  const post = { idempotency_key, network: 'mastodon', account_ref: 'shop', text };
-  const { result } = await callTool(recorder, 'request_social_post', post);
-  return (result as { structuredContent: Json }).structuredContent;
-};
-
-const proposeOutreach = async (recorder: Recorder): Promise<void> => {
-  const { ids } = recorder;
-  const settings = { mode: 'owner_controlled', approvals_required: 1, channels: FILES };
-  await recorder.desk('outreach-acme', '/outreach/acme', settings);
-  const sent = await proposePost(recorder, 'post-sent');
-  ids['sent request'] = idOf(sent);
-  const { content_sha256 } = sent;
-  await recorder.desk(
-    'approve-post',
-    `/approvals/${idOf(sent)}/approve`,
-    { content_sha256 },
-    'owner',
-  );
-  const refused = await proposePost(recorder, 'post-refused');
-  const refusal = { content_sha256: refused['content_sha256'], reason: 'Too loud' };
-  await recorder.desk('refuse-post', `/approvals/${idOf(refused)}/refuse`, refusal, 'owner');
-  ids['pending request'] = idOf(await proposePost(recorder, 'post-pending'));
-};
-
-const callA2a = (
-  recorder: Recorder,
-  name: string,
-  { method, params }: { method: string; params: object },
-): Promise<Json> =>
-  recorder.write(`a2a ${name}`, {
-    method: 'POST',
-    path: '/api/affiliate/a2a',
-    as: 'acme',
-    headers: { 'a2a-version': '1.0' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-  });
-
-const sendTask = async (recorder: Recorder, messageId: string, data: object): Promise<string> => {
-  const message = { messageId, role: 'ROLE_USER', parts: [{ data }] };
-  const call = { method: 'SendMessage', params: { message } };
-  const { result } = await callA2a(recorder, messageId, call);
-  return (result as { task: { id: string } }).task.id;
-};
-
-const sendTasks = async (recorder: Recorder): Promise<void> => {
-  const { ids } = recorder;
-  const list = { title: 'Candles', line_items: [{ sku: 'CAN-1', quantity: 48 }] };
-  ids['task'] = await sendTask(recorder, 'task-list', { skill: 'prepare_handoff', ...list });
-  ids['notified task'] = await sendTask(recorder, 'task-post', {
-    skill: 'coordinate_promotion',
-    kind: 'social_post',
-    network: 'mastodon',
-    account_ref: 'shop',
-    text: 'Candles are back in stock.',
-  });
-  await sendTask(recorder, 'task-why', { skill: 'attribution_question', link_id: ids['link'] });
-  await sendTask(recorder, 'task-order', { skill: 'place_order', sku: 'CAN-1' });
-  await callA2a(recorder, 'receiver', {
-    method: 'CreateTaskPushNotificationConfig',
-    params: {
-      taskId: ids['notified task'],
-      url: 'https://hook.example/tasks',
-      token: 'one of the receiver',
-      authentication: { scheme: 'Bearer', credentials: 'another' },
-    },
-  });
 };
 
 const eraseSubject = async (recorder: Recorder): Promise<void> => {
