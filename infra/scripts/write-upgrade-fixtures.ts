@@ -32,6 +32,7 @@ import {
   writeRecording,
 } from '../../test/e2e/upgrade/archive.ts';
 import { overHttp } from '../../test/e2e/upgrade/exchange.ts';
+import { keep } from '../../test/e2e/upgrade/kept.ts';
 import { acceptClock, actAhead, playPast } from '../../test/e2e/upgrade/past.ts';
 import { startHook, startMailServer } from '../../test/e2e/upgrade/receivers.ts';
 import { Recorder } from '../../test/e2e/upgrade/recorder.ts';
@@ -165,11 +166,11 @@ const worldOf = (
   mailedLink: mailIn(mailDirectory),
 });
 
-/** Plays the past and the story, and writes what the service answered. */
+/** Plays the past and the story, and writes what the service answered. `keepMore` is called between the story and the reads. */
 const record = async (
   { commit, store }: { commit: string; store: Store },
   { processes, surroundings }: { processes: Processes; surroundings: Surroundings },
-  mail: string,
+  { mail, keepMore }: { mail: string; keepMore?: (apiKey: string) => Promise<void> },
 ): Promise<void> => {
   const recorder = new Recorder(overHttp(() => processes.asked.url));
   const world = worldOf(processes, surroundings, mail);
@@ -182,6 +183,7 @@ const record = async (
   await acceptClock(recorder);
   await processes.restart();
   await playStory(recorder, world);
+  await keepMore?.(recorder.credentials['acme'] ?? '');
   const read = await readStory(recorder, world);
   const about = { commit, publicUrl: PUBLIC_URL, endedAt: systemClock().now() };
   writeRecording(store, recorder.finish({ ...about, ...read }));
@@ -194,11 +196,20 @@ const embedded = async (
   surroundings: Surroundings,
 ): Promise<void> => {
   const directory = temporary.fresh();
+  const kept = temporary.fresh();
   const { settings } = surroundings;
   const processes = new Processes(checkout, { processes: [{ directory }], settings });
-  const mail = join(directory, 'mail');
-  await record({ commit, store: 'embedded' }, { processes, surroundings }, mail);
-  packDirectory(commit, directory);
+  await record(
+    { commit, store: 'embedded' },
+    { processes, surroundings },
+    {
+      mail: join(directory, 'mail'),
+      keepMore: (apiKey) =>
+        keep(processes.asked, { apiKey, checkout, data: directory, into: kept }),
+    },
+  );
+  packDirectory(commit, 'data', directory);
+  packDirectory(commit, 'kept', kept);
 };
 
 const onServers = async (
@@ -221,7 +232,7 @@ const onServers = async (
   });
   // The last one is that of the dispatcher, which sends mail.
   const mail = join(all.at(-1)?.directory ?? '', 'mail');
-  await record({ commit, store: 'servers' }, { processes, surroundings }, mail);
+  await record({ commit, store: 'servers' }, { processes, surroundings }, { mail });
   await packRedis(commit, redis.control);
   await log.kill();
   packLog(commit, file);

@@ -36,15 +36,21 @@ const runTar = (args: readonly string[]): void => {
   if (status !== 0) throw new Error(`tar ${args.join(' ')}: ${stderr}`);
 };
 
-/** Writes a data directory that no process uses. */
-export const packDirectory = (commit: string, directory: string): void => {
+/** The directories of a fixture: the data of an embedded service, and what its people keep outside of it (kept.ts). */
+type Archive = 'data' | 'kept';
+
+/** Writes a directory that no process uses. */
+export const packDirectory = (commit: string, archive: Archive, directory: string): void => {
   mkdirSync(join(FIXTURES, commit), { recursive: true });
   const owner = ['--owner=0', '--group=0', '--sort=name'];
-  runTar(['-czf', fileOf(commit, 'data.tar.gz'), ...owner, '-C', directory, '.']);
+  runTar(['-czf', fileOf(commit, `${archive}.tar.gz`), ...owner, '-C', directory, '.']);
 };
 
-export const unpackDirectory = (commit: string, directory: string): void =>
-  runTar(['-xzf', fileOf(commit, 'data.tar.gz'), '--no-same-owner', '-C', directory]);
+export const unpackDirectory = (commit: string, archive: Archive, directory: string): void =>
+  runTar(['-xzf', fileOf(commit, `${archive}.tar.gz`), '--no-same-owner', '-C', directory]);
+
+/** Whether the commit's fixture has what its people keep; the first one has not. */
+export const hasKept = (commit: string): boolean => existsSync(fileOf(commit, 'kept.tar.gz'));
 
 /** Writes what the stand-in for EventStoreDB has stored in `file`. */
 export const packLog = (commit: string, file: string): void =>

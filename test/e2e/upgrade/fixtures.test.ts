@@ -1,12 +1,22 @@
 /** Stores that an earlier commit wrote (test/golden/upgrade), opened by the version of today. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Service } from '#src/main.ts';
 import { ended, lastLine, untilServed } from '../../support/clients/cli.ts';
 import { endStandIns } from '../../support/eventstoredb/start.ts';
-import { endChildren, runCli } from '../../support/processes/child-service.ts';
+import { directories } from '../../support/processes/directories.ts';
 import { endRedis, hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import { FIXTURE_COMMITS, FIXTURES, readRecording, type Store } from './archive.ts';
+import { verifiedLeaf } from '../../support/audit/receipt.ts';
+import { endChildren, runCli, serveChild } from '../../support/processes/child-service.ts';
+import {
+  FIXTURE_COMMITS,
+  FIXTURES,
+  hasKept,
+  readRecording,
+  type Store,
+  unpackDirectory,
+} from './archive.ts';
 import {
   type Answer,
   type Asked,
@@ -17,6 +27,10 @@ import {
 } from './exchange.ts';
 import { copyStores, inProcess, openCopy, removeCopies } from './opened-copy.ts';
 import { HANG_MS } from '../../support/hang.ts';
+import { type Kept, keptIn } from './kept.ts';
+import { PUBLIC_URL, readDesk } from './services.ts';
+
+const temporary = directories('tributary-kept-');
 
 const COPIES: { name: string; store: Store; isSkipped: boolean }[] = [
   { name: 'a data directory', store: 'embedded', isSkipped: false },
@@ -27,6 +41,7 @@ afterAll(async () => {
   await endChildren();
   await Promise.all([endStandIns(), endRedis()]);
   removeCopies();
+  temporary.removeAll();
 });
 
 it('Every folder of test/golden/upgrade is a fixture that the tests open', () => {
@@ -133,20 +148,73 @@ const testCopy = (commit: string, store: Store): void => {
     expect(await command(copy, 'projections', 'verify')).toMatchObject({ equal: true });
   });
 
-  it('This version finds every event as an earlier commit wrote it', async () => {
+  it('This version finds every event as an earlier commit wrote it, in a log that continues a kept checkpoint', async () => {
     await service.close();
-    expect(await command(settings, 'log', 'verify')).toMatchObject({ intact: true });
+    const isKept = store === 'embedded' && hasKept(commit);
+    const checkpoint = isKept ? ['--checkpoint', unpackKept(commit).checkpoint] : [];
+    const found = await command(settings, 'log', 'verify', ...checkpoint);
+    expect(found).toMatchObject({ intact: true });
   });
 };
 
-/** The last line that a command wrote, which must succeed, on these stores. */
-const command = async (
-  { DATA_DIR = '', ...settings }: Record<string, string>,
-  ...args: string[]
-): Promise<unknown> => {
-  const { code, stdout, stderr } = await ended(
-    runCli([...args, '--json', '--data', DATA_DIR], settings),
-  );
+const unpackKept = (commit: string): Kept => {
+  const directory = temporary.fresh();
+  unpackDirectory(commit, 'kept', directory);
+  return keptIn(directory);
+};
+
+describe.each(FIXTURE_COMMITS.filter(hasKept))('People of commit %s kept', (commit) => {
+  let kept: Kept;
+  let key: string;
+  beforeAll(() => {
+    kept = unpackKept(commit);
+    key = readFileSync(kept.key, 'utf8').trim();
+  });
+
+  it('This version verifies an export that was kept, with the key that was kept', async () => {
+    const verified = await printed(['audit', 'verify', kept.export, '--key', key]);
+    expect(verified).toMatchObject({ status: 0, owner: 'acme', isKeyChecked: true });
+  });
+
+  it('This version verifies each receipt of a request that was kept, with the key that was kept', () => {
+    const { receipts } = JSON.parse(readFileSync(kept.receipt, 'utf8')) as {
+      receipts: { event_id: string; type: string; proof: string }[];
+    };
+    expect(receipts.map(({ type }) => type)).toContain('LinkCreated');
+    for (const { event_id, type, proof } of receipts)
+      expect(verifiedLeaf(proof, key)).toMatchObject({ id: event_id, type });
+  });
+
+  it('This version exports an owner from a copy of the log under the checkpoint that was kept', async () => {
+    const { DATA_DIR = '' } = await copyStores(commit, 'embedded');
+    const file = join(temporary.fresh(), 'acme.audit');
+    const under = ['--checkpoint', kept.checkpoint];
+    await printed(['audit', 'export', file, '--owner', 'acme', '--data', DATA_DIR, ...under]);
+    const verified = await printed(['audit', 'verify', file, '--key', key, ...under]);
+    expect(verified).toMatchObject({ status: 0, isKeyChecked: true });
+  });
+
+  it('This version restores a backup that was kept, and serves what it has', async () => {
+    const target = join(temporary.fresh(), 'restored');
+    await printed(['restore', kept.backup, '--data', target, '--without-erasures']);
+    const service = await serveChild(target, { PUBLIC_URL });
+    type Listed = { data: { id: string }[] };
+    const { data } = await readDesk<Listed>(service, '/links?owner_id=acme&limit=100');
+    const { ids } = readRecording(commit, 'embedded');
+    expect(data.map(({ id }) => id)).toContain(ids['link']);
+    await service.end('SIGTERM');
+  });
+});
+
+/** The last line that a command wrote, which must succeed. */
+const printed = async (args: string[], settings: Record<string, string> = {}): Promise<unknown> => {
+  const { code, stdout, stderr } = await ended(runCli([...args, '--json'], settings));
   expect(code, stderr).toBe(0);
   return lastLine(stdout);
 };
+
+/** Runs a command on these stores. */
+const command = (
+  { DATA_DIR = '', ...settings }: Record<string, string>,
+  ...args: string[]
+): Promise<unknown> => printed([...args, '--data', DATA_DIR], settings);

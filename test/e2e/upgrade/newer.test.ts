@@ -78,7 +78,7 @@ const appendToLog = (file: string, event: Event): void => {
 const stores = {
   async embedded(recording: Recording, kind: Kind): Promise<Record<string, string>> {
     const DATA_DIR = temporary.fresh();
-    unpackDirectory(COMMIT, DATA_DIR);
+    unpackDirectory(COMMIT, 'data', DATA_DIR);
     appendToFile(DATA_DIR, newerEvent(recording, kind));
     return { DATA_DIR };
   },

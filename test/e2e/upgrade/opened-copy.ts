@@ -22,7 +22,7 @@ export const removeCopies = (): void => temporary.removeAll();
 export const copyStores = async (commit: string, store: Store): Promise<Record<string, string>> => {
   const DATA_DIR = temporary.fresh();
   if (store === 'embedded') {
-    unpackDirectory(commit, DATA_DIR);
+    unpackDirectory(commit, 'data', DATA_DIR);
     return { DATA_DIR };
   }
   const file = join(temporary.fresh(), 'log.ndjson');
