@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EVENTS } from '#contracts/registries/events.ts';
 import type { Service } from '#src/main.ts';
 import { ended, lastLine, untilServed } from '../../support/clients/cli.ts';
 import { endStandIns } from '../../support/eventstoredb/start.ts';
@@ -15,8 +16,10 @@ import {
   hasKept,
   readRecording,
   type Store,
+  STORES,
   unpackDirectory,
 } from './archive.ts';
+import { NOT_IN_BASELINE, typesIn } from './baseline.ts';
 import {
   type Answer,
   type Asked,
@@ -50,6 +53,24 @@ it('Every folder of test/golden/upgrade is a fixture that the tests open', () =>
     .map(({ name }) => name);
   expect(folders.toSorted()).toEqual(FIXTURE_COMMITS.toSorted());
 });
+
+describe.each(FIXTURE_COMMITS.slice(-1))(
+  'Commit %s, the newest that wrote a fixture,',
+  (newest) => {
+    it.each(STORES)(
+      'The newest fixture lacks no event type but those that NOT_IN_BASELINE names, in the log of %s',
+      async (store) => {
+        const types = await typesIn(newest, store, temporary.fresh());
+        const missing = Object.keys(EVENTS).filter((type) => !types.has(type));
+        expect(missing.toSorted()).toEqual(Object.keys(NOT_IN_BASELINE).toSorted());
+      },
+    );
+
+    it('The newest fixture has what people keep', () => {
+      expect(hasKept(newest)).toBe(true);
+    });
+  },
+);
 
 describe.each(FIXTURE_COMMITS)('Commit %s wrote', (commit) => {
   for (const { name, store, isSkipped } of COPIES)
