@@ -13,7 +13,7 @@ export const STORES = ['embedded', 'servers'] as const;
 export type Store = (typeof STORES)[number];
 
 /** The commits that wrote a fixture, oldest first; each has a folder. */
-export const FIXTURE_COMMITS = ['94cfd2b'] as const;
+export const FIXTURE_COMMITS = ['5a6e5b9'] as const;
 
 const fileOf = (commit: string, name: string): string => join(FIXTURES, commit, name);
 
