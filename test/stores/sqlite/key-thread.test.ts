@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Committer, type Recording, type Records } from '#src/stores/sqlite/log/committer.ts';
-import { KEY_RECORDING, KEY_STORE, keyCrc, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
+import { Committer, type Records } from '#src/stores/sqlite/log/committer.ts';
+import { KEY_RECORDING, keyCrc, openKeyFile } from '#src/stores/sqlite/keys/key-file.ts';
 import { sqliteKeyVault } from '#src/stores/sqlite/keys/key-vault.ts';
 import { directories } from '../../support/processes/directories.ts';
 
