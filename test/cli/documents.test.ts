@@ -24,6 +24,10 @@ import { codeIn, papers } from '../support/source/papers.ts';
 import { ROOT } from '../support/source/tree.ts';
 import { UNLIMITED_APP } from '../support/unlimited.ts';
 
+// What is replaced below must be loaded after that, and not be left to the files that this worker runs next.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => vi.resetModules());
+
 /** Set while command lines are parsed and checked against the schema of their operation, and not sent. */
 const parsing = vi.hoisted(() => ({ isOn: false }));
 class Parsed extends Error {}
