@@ -221,19 +221,6 @@ const confirmed = (
   reference: DroppedReference,
 ) => ({ ...reference, totals, lines: valuedLines(lines), submitted_at });
 
-const confirmedByBuyer = (
-  state: HandoffState,
-  rfq: Sent,
-  reference: DroppedReference & { byProgram: boolean | undefined },
-) => {
-  const { byProgram, ...named } = reference;
-  return {
-    ...confirmed(state, rfq, named),
-    mailbox: rfq.seen.mailbox,
-    ...(byProgram && { by_program: true as const }),
-  };
-};
-
 /** Decides on a confirmation, on what the holder of the mailbox does otherwise, and on the end of the time for it. */
 const decideConfirmation = (
   state: HandoffState,
@@ -264,7 +251,11 @@ const decideConfirmation = (
   return command.listRevision === state.list_revision
     ? accept({
         type: 'RfqConfirmedByBuyer',
-        data: confirmedByBuyer(state, rfq, { ...reference, byProgram: command.byProgram }),
+        data: {
+          ...confirmed(state, rfq, reference),
+          mailbox: rfq.seen.mailbox,
+          ...(command.byProgram && { by_program: true as const }),
+        },
       })
     : reject('list_changed', `the list is now at revision ${state.list_revision}`);
 };

@@ -72,9 +72,7 @@ const REUSED =
 
 /** Whether the event is of this very request, whatever generation of the key its fingerprint has. */
 export const isSameRequest = ({ meta }: StoredEvent, { fingerprints }: Call): boolean =>
-  fingerprints && meta.fingerprint !== undefined
-    ? fingerprints.includes(meta.fingerprint)
-    : meta.fingerprint === fingerprints?.[0];
+  fingerprints?.some((one) => one === meta.fingerprint) ?? meta.fingerprint === undefined;
 
 /** Refuses a key that the request of event `first` used before. */
 export const refuseReusedKey = (first: StoredEvent): Refusal =>
