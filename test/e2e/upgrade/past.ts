@@ -1,6 +1,6 @@
 /**
- * What happens weeks before the story, so that it is over when the story begins: an RFQ that nobody confirms, a post that
- * nobody decides on, letters that a mail server does not accept, and a clock that is wrong for a while. The owner is fern.
+ * What happens weeks before the story, so that it is over when the story begins: an RFQ that is not confirmed, a post
+ * without a decision, letters that a mail server does not accept, and a clock that is wrong for a while. The owner is fern.
  */
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { feedProduct } from '../../support/world/app.ts';

@@ -70,7 +70,7 @@ const logIn = async (
   return String((JSON.parse(body) as Json)['token']);
 };
 
-/** An operator who is invited twice, and signs in with a passkey, of which there is a copy, and by mail. */
+/** An operator is invited twice, then signs in by mail and with a passkey. A copy of the passkey is refused. */
 export const signIn = async (recorder: Recorder, world: World): Promise<void> => {
   const { ids, credentials } = recorder;
   const { id } = await invite(recorder, { ...IDA, roles: ['staff', 'operator'] });
@@ -92,7 +92,7 @@ export const signIn = async (recorder: Recorder, world: World): Promise<void> =>
   await browser.post(`/me/passkeys/${spare.id}/remove`);
   const roles = { roles: ['staff', 'operator', 'auditor'], owners: [], reason: 'Audits, too' };
   await recorder.desk('roles', `/people/${id}/roles`, roles);
-  // Whoever had the roles before signs in again.
+  // New roles end the sessions of a person, who signs in again.
   await signInAgain(recorder, world);
 };
 
@@ -104,7 +104,7 @@ const signInAgain = async (recorder: Recorder, { mailedLink }: World): Promise<v
   recorder.credentials['person'] = await logIn(recorder, browser, 'allow');
 };
 
-/** The owner of a confirmed mailbox signs in uninvited. Somebody has an account of the house, and leaves. */
+/** The owner of a confirmed mailbox signs in without an invitation. Another person signs in with the OpenID provider, and leaves. */
 export const useOtherWays = async (recorder: Recorder, world: World): Promise<void> => {
   const { provider } = world;
   await signInByMail(new Browser(recorder), 'dora@delta.example', world);
