@@ -13,6 +13,8 @@ afterAll(async () => {
   removeAll();
 });
 
+/** The service writes audit records and marks of its own meanwhile: the fewest syncs of several rounds are those of the write. */
+const ROUNDS = 6;
 const KINDS = ['a link', 'a link with a slug', 'a lead with a contact', 'a handoff'];
 
 it.skipIf(!built)(
@@ -26,12 +28,16 @@ it.skipIf(!built)(
     const client = httpClient();
     const syncs = () => built.syncsOf('/log.db-wal', '/keys.db-wal');
     const costs: Record<string, number[]> = {};
-    // The first write of each kind starts the threads that write the files.
-    for (let n = 0; n < 2 * KINDS.length; n += 1) {
+    // The first round starts the threads that write the files.
+    for (let n = 0; n < ROUNDS * KINDS.length; n += 1) {
       const before = syncs();
       const answer = await client.post(service.url, key, writeOf(n), `write-${n}`);
       expect(answer?.status, answer?.text).toBe(201);
-      costs[KINDS[n % KINDS.length] ?? ''] = syncs().map((count, i) => count - (before[i] ?? 0));
+      const kind = KINDS[n % KINDS.length] ?? '';
+      const fewest = costs[kind] ?? [];
+      costs[kind] = syncs().map((count, i) =>
+        Math.min(count - (before[i] ?? 0), fewest[i] ?? Infinity),
+      );
     }
     client.close();
     expect(costs).toEqual({

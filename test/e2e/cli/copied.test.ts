@@ -1,5 +1,5 @@
 /** A command acts on its data directory only, and sends its token to no other program. */
-import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -23,20 +23,14 @@ afterAll(() => {
   directory.removeAll();
 });
 
-/** Copies a file that a running server may remove between the listing and the copy. */
-const copyIfExists = (from: string, to: string): void => {
-  try {
-    copyFileSync(from, to);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
-};
+/** Copies the data directory while the server is stopped, as a snapshot of the disk does: all files are of one moment. */
 const copyOfData = (): string => {
   const copy = directory.fresh();
-  for (const entry of readdirSync(data, { withFileTypes: true, recursive: true })) {
-    const to = join(entry.parentPath.replace(data, copy), entry.name);
-    if (entry.isDirectory()) mkdirSync(to, { recursive: true });
-    else copyIfExists(join(entry.parentPath, entry.name), to);
+  process.kill(server.ready.pid, 'SIGSTOP');
+  try {
+    cpSync(data, copy, { recursive: true });
+  } finally {
+    process.kill(server.ready.pid, 'SIGCONT');
   }
   return copy;
 };
