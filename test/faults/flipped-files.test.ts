@@ -22,7 +22,7 @@ import { deskOperations } from '#contracts/registries/desk.ts';
 import { readConfig } from '#src/config.ts';
 import type { Service } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { directories } from '../support/processes/directories.ts';
+import { copyOfLive, directories } from '../support/processes/directories.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 import { feedProduct, freshKey, testApp, testClock, type TestApp } from '../support/world/app.ts';
 import { openService } from '../support/world/open-service.ts';
@@ -209,8 +209,7 @@ beforeAll(async () => {
   UP_TO['readEvents'] = { up_to: String(position) };
   askAll(keys);
   await following.passed(position, 600_000);
-  states['killed'] = fresh();
-  cpSync(app.directory, states['killed'], { recursive: true });
+  states['killed'] = copyOfLive(app.directory, fresh());
   await app.service.close();
   clock.set(Date.parse(QUESTIONS_AT));
   states['closed'] = fresh();

@@ -1,5 +1,5 @@
 /** The tree of a log, built again by `log verify` in copies of a data directory: whatever was rewritten is named. */
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,6 +8,7 @@ import { checkpointOf, markTree } from '#src/proof/notary.ts';
 import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
 import { runHere } from '../support/clients/cli-here.ts';
 import { randomHistory } from '../support/audit/random-history.ts';
+import { copyOfLive } from '../support/processes/directories.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 
 let app: TestApp;
@@ -40,8 +41,7 @@ const copied = (...without: string[]): string => {
   const copy = join(directory, String(copies));
   const isWanted = (path: string) =>
     !without.some((name) => path.includes(name)) && !path.endsWith('server.json');
-  cpSync(app.directory, copy, { recursive: true, filter: isWanted });
-  return copy;
+  return copyOfLive(app.directory, copy, isWanted);
 };
 
 type Row = Record<'position' | 'revision' | 'at', number> &

@@ -1,12 +1,12 @@
 /** A command acts on its data directory only, and sends its token to no other program. */
-import { cpSync, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeServerFile } from '#src/cli/service.ts';
 import { json, killAll, lastLine, run, serve, type Server } from '../../support/clients/cli.ts';
-import { directories } from '../../support/processes/directories.ts';
+import { copyOfLive, directories } from '../../support/processes/directories.ts';
 
 const directory = directories('tributary-cli-copied-');
 const REQUEST = ['--owner', 'acme', '--name', 'N', '--purpose', 'P', '--scopes', 'links:write'];
@@ -23,17 +23,7 @@ afterAll(() => {
   directory.removeAll();
 });
 
-/** Copies the data directory while the server is stopped, as a snapshot of the disk does: all files are of one moment. */
-const copyOfData = (): string => {
-  const copy = directory.fresh();
-  process.kill(server.ready.pid, 'SIGSTOP');
-  try {
-    cpSync(data, copy, { recursive: true });
-  } finally {
-    process.kill(server.ready.pid, 'SIGCONT');
-  }
-  return copy;
-};
+const copyOfData = (): string => copyOfLive(data, directory.fresh());
 const agentsIn = async (folder: string): Promise<unknown[]> =>
   (await json<{ data: unknown[] }>('access', 'list', '--owner', 'acme', '--data', folder)).data;
 
