@@ -1,6 +1,6 @@
 /** A cache is rebuilt after a power cut, which can lose its pages, but not after a kill, which cannot. */
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import { closeMarked, MARK_TABLE, markOpened } from '#src/stores/sqlite/rows/cache-mark.ts';
@@ -138,6 +138,76 @@ describe.skipIf(BOOT === '')('A cache of the log', () => {
     const again = open(copied(file, afterStart));
     expect([again.discarded, again.catalog.count()]).toEqual([[], 20]);
     again.catalog.close();
+  });
+});
+
+/** Writes until SQLite merges the write-ahead log into the file; `write` must add to both. */
+const untilMerged = async (file: string, write: (n: number) => unknown): Promise<void> => {
+  const size = (): number => statSync(file).size;
+  const before = size();
+  for (let n = 0; size() === before; n += 1) await write(n);
+};
+
+const DAMAGED = 'its write-ahead log is damaged';
+const FRAME = 24 + PAGE;
+
+describe('A cache with a bit flipped in the write-ahead log that a kill left', () => {
+  const BYTES = [0, 5, 9, 13, 17, 21, 24, 2_000, FRAME - 1];
+
+  /** Opens copies of the file with a bit flipped in each part of several frames, and of the head; returns what was said. */
+  const saidOf = async (file: string, open: (copy: string) => Promise<string[]>) => {
+    const log = readFileSync(`${file}-wal`);
+    const frames = Math.floor((log.length - 32) / FRAME);
+    expect(frames).toBeGreaterThan(900);
+    const places = [0, 9, 17, 25, 31];
+    for (const n of [0, 1, Math.floor(frames / 2), frames - 2, frames - 1])
+      places.push(...BYTES.map((at) => 32 + n * FRAME + at));
+    const said: string[][] = [await open(copied(file))];
+    for (const at of places) {
+      const copy = copied(file);
+      const bytes = Buffer.from(log);
+      bytes[at] = (bytes[at] ?? 0) ^ 4;
+      writeFileSync(`${copy}-wal`, bytes);
+      said.push(await open(copy));
+      rmSync(dirname(copy), { recursive: true });
+    }
+    return { said, expected: [[], ...places.map(() => [DAMAGED])] };
+  };
+
+  test('A cache of rows with a bit flipped in the write-ahead log that a kill left is rebuilt', async () => {
+    const file = join(fresh(), 'views.db');
+    const store = sqliteStore({ file, onDiscarded: (reason) => expect.unreachable(reason) });
+    const [partition, text] = [partitionOf('anna'), 'text '.repeat(20_000)];
+    await untilMerged(file, async (n) => {
+      const writes = [{ scope: 'anna', key: `k${n}`, row: { text }, sort: n }];
+      await store.commit('leads@1.1', [{ partition, from: n, to: n + 1, writes }]);
+    });
+    const { said, expected } = await saidOf(file, async (copy) => {
+      const discarded: string[] = [];
+      await sqliteStore({ file: copy, onDiscarded: (reason) => discarded.push(reason) }).close();
+      return discarded;
+    });
+    await store.close();
+    expect(said).toEqual(expected);
+  });
+
+  test('A cache of products with a bit flipped in the write-ahead log that a kill left is rebuilt', async () => {
+    const { events, publish } = history();
+    const file = join(fresh(), 'catalog.db');
+    const catalog = sqliteCatalog(file, (reason) => expect.unreachable(reason));
+    let applied = 0;
+    await untilMerged(file, (n) => {
+      for (let m = 0; m < 50; m += 1) publish(content(`${n}-${m}`));
+      catalog.apply(events.slice(applied), events.length);
+      applied = events.length;
+    });
+    const { said, expected } = await saidOf(file, async (copy) => {
+      const discarded: string[] = [];
+      sqliteCatalog(copy, (reason) => discarded.push(reason)).close();
+      return discarded;
+    });
+    catalog.close();
+    expect(said).toEqual(expected);
   });
 });
 

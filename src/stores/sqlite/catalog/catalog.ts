@@ -30,6 +30,7 @@ import {
   MARK_TABLE,
   markOpened,
   closeMarked,
+  requireWholeLog,
 } from '#src/stores/sqlite/rows/cache-mark.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { CatalogColumns, type Facts, factsCrc, factsOf, requireFacts } from './columns.ts';
@@ -95,6 +96,7 @@ type OnDiscarded = (reason: string) => void;
 
 const openUsable = (file: string, onDiscarded: OnDiscarded): DatabaseSync | undefined => {
   try {
+    requireWholeLog(file);
     return connect(file, (db) => {
       const version = queryValue(db, 'pragma user_version');
       if (version === CATALOG_VERSION) {

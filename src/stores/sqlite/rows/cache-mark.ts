@@ -2,11 +2,12 @@
  * A cache of the log is written without waiting for the disk, so after a power cut it can lack some of
  * its pages, and nothing in the file shows that. Therefore the file records on the disk the boot of the
  * machine in which it is open. Within that boot the kernel has every page, also those of a killed
- * process; in a later boot some can be missing.
+ * process; in a later boot some can be missing. What a killed process left is checked before it is used.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
+import { endianness } from 'node:os';
 import type { DatabaseSync } from 'node:sqlite';
-import { sqliteFailureOf } from '#src/stores/sqlite/failure.ts';
+import { RecordDamaged, sqliteFailureOf } from '#src/stores/sqlite/failure.ts';
 
 /** Part of every cache's schema. */
 export const MARK_TABLE = 'CREATE TABLE opened (boot TEXT NOT NULL);';
@@ -69,4 +70,55 @@ export const closeMarked = (db: DatabaseSync): void => {
 const sync = (db: DatabaseSync): boolean => {
   db.exec('PRAGMA synchronous = NORMAL');
   return db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0;
+};
+
+const WAL_HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+/** The lowest bit of the first word says in which byte order the words are summed. */
+const WAL_MAGIC = 0x377f0682;
+
+type Sums = [number, number];
+
+/** The checksum of SQLite's write-ahead logs, continued over `bytes`, whose length is a multiple of 8. */
+const sumOf = ([one, other]: Sums, bytes: Buffer): Sums => {
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  for (let n = 0; n < words.length; n += 2) {
+    one = (one + (words[n] ?? 0) + other) >>> 0;
+    other = (other + (words[n + 1] ?? 0) + one) >>> 0;
+  }
+  return [one, other];
+};
+
+const hasSums = (bytes: Buffer, at: number, [one, other]: Sums): boolean =>
+  bytes.readUInt32BE(at) === one && bytes.readUInt32BE(at + 4) === other;
+
+/**
+ * Requires that the write-ahead log that a killed process left has every frame that was written since it last began anew.
+ * SQLite reads it up to the first damaged frame, as after a power cut. But frames are merged into the file before they are
+ * overwritten, so that the file would have its newer pages beside older ones of the log, and nothing would show that.
+ * Must be called before SQLite opens the file. Throws RecordDamaged. Reads the log once; few files have one after a start.
+ * Source: https://www.sqlite.org/fileformat.html#walformat
+ */
+export const requireWholeLog = (file: string): void => {
+  const path = `${file}-wal`;
+  if (!existsSync(path)) return;
+  const log = openSync(path, 'r');
+  try {
+    const damaged = new RecordDamaged('its write-ahead log is damaged');
+    const head = Buffer.alloc(WAL_HEADER_BYTES);
+    if (readSync(log, head) < WAL_HEADER_BYTES) return;
+    const isOfMachine = WAL_MAGIC + (endianness() === 'BE' ? 1 : 0) === head.readUInt32BE(0);
+    let sums = sumOf([0, 0], head.subarray(0, 24));
+    if (!isOfMachine || !hasSums(head, 24, sums)) throw damaged;
+    const frame = Buffer.alloc(FRAME_HEADER_BYTES + head.readUInt32BE(8));
+    const page = frame.subarray(FRAME_HEADER_BYTES);
+    while (readSync(log, frame) === frame.length) {
+      sums = sumOf(sumOf(sums, frame.subarray(0, 8)), page);
+      // Frames of before it began anew have other salts, and checksums that do not continue those of the current ones.
+      const isCurrent = frame.compare(head, 16, 24, 8, 16) === 0;
+      if (isCurrent !== hasSums(frame, 16, sums)) throw damaged;
+    }
+  } finally {
+    closeSync(log);
+  }
 };

@@ -36,7 +36,7 @@ import {
   rowText,
 } from '#src/stores/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { closeMarked, MARK_TABLE, markOpened } from './cache-mark.ts';
+import { closeMarked, MARK_TABLE, markOpened, requireWholeLog } from './cache-mark.ts';
 
 const APPLICATION_ID = 0x7472_726d;
 /** Rises with any change below. A file of another version is deleted, because the log has everything. */
@@ -346,6 +346,7 @@ export const urlOfCache = (file: string): URL => {
 };
 
 const open = (file: string, log: string): DatabaseSync => {
+  requireWholeLog(file);
   const db = openPrivate(urlOfCache(file));
   try {
     // The file is a cache of the log: after a power cut the engine rebuilds it, so no commit waits for the disk.
