@@ -6,7 +6,13 @@ import { parse as parseForm } from 'node:querystring';
 import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import { compile } from '@fastify/proxy-addr';
-import type { FastifyInstance, FastifyRequest, FastifyReply, FastifyError } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyRequest,
+  FastifyReply,
+  FastifyError,
+  FastifyServerOptions,
+} from 'fastify';
 import type { Logger } from 'pino';
 import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
@@ -626,6 +632,24 @@ const SERVER = {
   requireHostHeader: false,
 };
 
+/** Zod checks what comes in. Without this, fastify would load its compilers of JSON Schema at each start. */
+const noSchema = (): never => {
+  throw new Error('a route has a JSON Schema; its contract is checked by zod');
+};
+
+const FASTIFY: FastifyServerOptions = {
+  logger: false,
+  bodyLimit: LIMITS.BODY_BYTES_MAX,
+  requestIdHeader: false,
+  // A hook answers a problem instead of fastify's JSON.
+  return503OnClosing: false,
+  onProtoPoisoning: 'error',
+  onConstructorPoisoning: 'error',
+  routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
+  schemaController: { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } },
+  exposeHeadRoutes: true,
+};
+
 /** Returns a function that answers a refusal in the form of the route, for a browser, or as a problem. */
 const refuserOf =
   ({ origin, refuseBrowser }: Pick<HttpOptions, 'origin' | 'refuseBrowser'>) =>
@@ -643,17 +667,9 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   const answerRefusal = refuserOf(options);
   let stopping = false;
   const server = Fastify({
-    logger: false,
-    bodyLimit: LIMITS.BODY_BYTES_MAX,
+    ...FASTIFY,
     trustProxy,
-    requestIdHeader: false,
     genReqId: () => ids.uuid(),
-    // The hook below answers a problem instead of fastify's JSON.
-    return503OnClosing: false,
-    onProtoPoisoning: 'error',
-    onConstructorPoisoning: 'error',
-    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
-    exposeHeadRoutes: true,
     serverFactory: (route) =>
       createServer(SERVER, oneAtATime(awaitConfirmation(options.awaited, route))),
     frameworkErrors: (error, request, reply) => {

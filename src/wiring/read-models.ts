@@ -65,7 +65,6 @@ import type {
 import { present } from '#src/shared/json.ts';
 import { runs } from '#src/shared/work.ts';
 import { observedStore } from '#src/stores/observed.ts';
-import { networkRiskOf } from '#src/stores/redis/connect.ts';
 import { ROW_FORMAT } from '#src/stores/redis/scripts.ts';
 import { sqliteCatalog, type CatalogBuilds } from '#src/stores/sqlite/catalog/catalog.ts';
 import { sqliteStore, type SqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
@@ -344,6 +343,7 @@ export const openRemoteStore = async (
     metrics,
   }: Omit<ReadModelOptions, 'role' | 'catalog' | 'isListening' | 'skips'>,
 ) => {
+  const { networkRiskOf } = await import('#src/stores/redis/connect.ts');
   const { redisStore } = await import('#src/stores/redis/read-model.ts');
   const risk = allowsPlainRedis ? undefined : networkRiskOf(url);
   if (risk !== undefined) logger.warn({ risk }, 'Redis is used without TLS');

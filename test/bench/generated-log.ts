@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Meta } from '#src/ports/event-log.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
-import { foldCrc, LOG_RECORDING, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
+import { foldCrc, LOG_RECORDING, sealOf } from '#src/stores/sqlite/log/log-file.ts';
 
 export type MadeEvent = { id: string; type: string; data: object; meta: Meta };
 

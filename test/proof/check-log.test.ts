@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { checkpointOf, markTree } from '#src/proof/notary.ts';
-import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
+import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-file.ts';
 import { runHere } from '../support/clients/cli-here.ts';
 import { randomHistory } from '../support/audit/random-history.ts';
 import { copyOfLive } from '../support/processes/directories.ts';

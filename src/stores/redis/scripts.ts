@@ -3,7 +3,7 @@
  * persists a script atomically, so that a crash keeps all of its effects or none.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { Cluster, type Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import type { Position } from '#src/ports/event-log.ts';
 import {
   ALL_ROWS,
@@ -198,7 +198,7 @@ export const script = (flags: string, body: string): Script => {
 };
 
 export const mastersOf = (client: Client): Redis[] =>
-  client instanceof Cluster ? client.nodes('master') : [client];
+  'nodes' in client ? client.nodes('master') : [client];
 
 /** Sends the commands that `send` issues synchronously in one packet to each server. */
 export const together = <T>(client: Client, send: () => T): T => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { versionedType } from '#src/stores/event-codec.ts';
-import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
+import { foldCrc, sealOf } from '#src/stores/sqlite/log/log-file.ts';
 import type { Service } from '#src/main.ts';
 import { ended } from '../../support/clients/cli.ts';
 import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';

@@ -9,7 +9,7 @@ import {
   sqliteLogSource,
   type SqliteLogOptions,
 } from '#src/stores/sqlite/log/event-log.ts';
-import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-reader.ts';
+import { foldCrc, LOG_STORE, sealOf } from '#src/stores/sqlite/log/log-file.ts';
 import { FIRST_FORMAT, openStore } from '#src/stores/sqlite/open.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';

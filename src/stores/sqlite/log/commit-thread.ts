@@ -15,7 +15,7 @@ import {
   type Records,
 } from './committer.ts';
 import { fileAt, type LogEnd, type MarkOptions, MarkWriter } from './log-mark.ts';
-import { endOf, LOG_RECORDING, LOG_STORE, rebuildIndexes } from './log-reader.ts';
+import { endOf, LOG_RECORDING, LOG_STORE, rebuildIndexes } from './log-file.ts';
 
 export type ThreadRequest =
   | { kind: 'commit'; records: Records }

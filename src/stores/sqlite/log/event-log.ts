@@ -31,7 +31,8 @@ import { lockDirectory } from '#src/stores/sqlite/lock.ts';
 import { hasContent, inspectStore, openStore, openToRead } from '#src/stores/sqlite/open.ts';
 import { threadCommits, type Commits } from './commits.ts';
 import { ensureMark, fileAt, type MarkedFile, readMark, requireMark } from './log-mark.ts';
-import { LogReader, LOG_STORE, foldCrc, sealOf } from './log-reader.ts';
+import { LOG_STORE, foldCrc, sealOf } from './log-file.ts';
+import { LogReader } from './log-reader.ts';
 import { StreamIndex, StreamHeads, type StreamHead } from './stream-index.ts';
 import type { CommitResult, Records } from './committer.ts';
 
