@@ -10,7 +10,6 @@ import { limiter, networkOf } from '#src/calls/limits.ts';
 import { a2aRoutes } from '#src/interfaces/a2a/routes.ts';
 import { aiCatalog, apiCatalog, llmsText } from '#src/interfaces/documents/llms.ts';
 import { mcpRoutes } from '#src/interfaces/mcp/routes.ts';
-import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
 import { agentRoutes, deskRoutes, deviceLoginRoutes } from '#src/interfaces/rest/routes.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Ids, Waits } from '#src/ports/system.ts';
@@ -19,7 +18,7 @@ import type { App } from '#src/registries/app.ts';
 import { type Refusal, refuse, forbidden } from '#src/shared/outcome.ts';
 import { arrivalOf, httpServer } from '#src/web/http.ts';
 import { digestOf } from '#src/writing/streams.ts';
-import { documentRoute } from '#src/web/documents.ts';
+import { type Document, documentRoute } from '#src/web/documents.ts';
 import { refuseBrowser } from '#src/web/error-pages.ts';
 import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
 import { API_CATALOG_PATH, apiCatalogLink } from '#src/web/problem.ts';
@@ -127,10 +126,16 @@ const publicDocumentRoutes = (
   server: FastifyInstance,
   { origin, limits }: Pick<Deps, 'origin' | 'limits'>,
 ): void => {
-  const serve = (paths: string[], type: string, make: (origin: string) => string): void =>
+  const serve = (paths: string[], type: string, make: Document['make']): void =>
     documentRoute(server, origin, { paths, type, make });
-  serve(['/api/affiliate/openapi.json'], JSON_TYPE, (at) => openApi(at, limits));
-  serve(['/api/desk/openapi.json'], JSON_TYPE, (at) => deskOpenApi(at, limits));
+  // Loaded when the first client asks: most starts of a process need no contract as a document.
+  const contracts = () => import('#src/interfaces/rest/openapi.ts');
+  serve(['/api/affiliate/openapi.json'], JSON_TYPE, async (at) =>
+    (await contracts()).openApi(at, limits),
+  );
+  serve(['/api/desk/openapi.json'], JSON_TYPE, async (at) =>
+    (await contracts()).deskOpenApi(at, limits),
+  );
   serve(['/boundaries.json'], JSON_TYPE, () => readFileSync(BOUNDARIES_REPORT, 'utf8'));
   serve(['/llms.txt', '/api/affiliate/llms.txt'], 'text/plain; charset=utf-8', llmsText);
   documentRoute(server, origin, {

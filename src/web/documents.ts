@@ -66,11 +66,11 @@ export const sendTagged = (
 
 const CACHE = 'public, max-age=60';
 
-type Document = {
+export type Document = {
   paths: readonly string[];
   type: string;
   /** Makes the text, or an object that is sent as JSON. */
-  make(origin: string): string | object;
+  make(origin: string): string | object | Promise<string>;
   /** More headers, made for each answer. */
   headers?(): Record<string, string>;
 };
@@ -91,16 +91,16 @@ export const documentRoute = (
   { paths, type, make, headers }: Document,
 ): void => {
   let made: Tagged | undefined;
-  const get = (): Tagged => {
+  const get = async (): Promise<Tagged> => {
     if (made) return made;
-    const content = make(origin());
+    const content = await make(origin());
     const text = typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`;
     made = { type, body: Buffer.from(text), digest: digestOfText(text) };
     return made;
   };
   for (const url of paths)
-    server.get(url, COMPRESSED, (_request, reply) => {
+    server.get(url, COMPRESSED, async (_request, reply) => {
       if (headers) reply.headers(headers());
-      sendTagged(reply, get(), CACHE);
+      return sendTagged(reply, await get(), CACHE);
     });
 };

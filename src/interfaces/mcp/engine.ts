@@ -10,7 +10,6 @@ import { allows, type Scope, SCOPES } from '#contracts/scopes.ts';
 import { clientIn } from '#src/calls/client-info.ts';
 import { readInput } from '#src/calls/input.ts';
 import { llmsText } from '#src/interfaces/documents/llms.ts';
-import { openApi } from '#src/interfaces/rest/openapi.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import { RECORD_SCOPES } from '#src/records/read-record.ts';
 import type { CompletedKind } from '#src/registries/resources.ts';
@@ -243,7 +242,7 @@ type Document = {
   title: string;
   description: string;
   mimeType: string;
-  text(origin: string, rates: Rates): string;
+  text(origin: string, rates: Rates): string | Promise<string>;
 };
 
 /** Documents that are the same for every key. */
@@ -274,7 +273,8 @@ const DOCUMENTS: readonly Document[] = [
     title: 'OpenAPI contract',
     description: 'The REST operations that the same key opens',
     mimeType: JSON_TYPE,
-    text: openApi,
+    text: async (origin, rates) =>
+      (await import('#src/interfaces/rest/openapi.ts')).openApi(origin, rates),
   },
 ];
 
@@ -325,7 +325,7 @@ const readResource = async (request: McpRequest): Promise<McpAnswer> => {
   const document = DOCUMENTS.find(({ name }) => SCHEME + name === uri);
   if (document) {
     const { mimeType, text } = document;
-    const contents = [{ uri, mimeType, text: text(app.origin(), app.limits) }];
+    const contents = [{ uri, mimeType, text: await text(app.origin(), app.limits) }];
     return { ok: true, result: JSON.stringify(resultOf(era, { contents }, { caching: SHARED })) };
   }
   const template = TEMPLATES.find(({ path }) => uri.startsWith(path));
