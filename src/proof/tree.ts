@@ -196,7 +196,10 @@ export class LogTree {
       level += 1, hashes = Math.floor(hashes / TILE_HASHES)
     ) {
       const number = Math.floor(hashes / TILE_HASHES);
-      this.#edges[level] = { level, number, hashes: splitHashes(this.#store.tile(level, number)) };
+      const stored = splitHashes(this.#store.tile(level, number));
+      if (stored.length !== hashes % TILE_HASHES)
+        throw new TreeDamaged(`tile ${number} of level ${level} has ${stored.length} hashes`);
+      this.#edges[level] = { level, number, hashes: stored };
     }
     const mark = this.#store.lastMark();
     this.#marked = mark && { ...mark, root: this.rootAt(mark.size) };
