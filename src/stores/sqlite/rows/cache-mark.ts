@@ -93,32 +93,41 @@ const hasSums = (bytes: Buffer, at: number, [one, other]: Sums): boolean =>
   bytes.readUInt32BE(at) === one && bytes.readUInt32BE(at + 4) === other;
 
 /**
- * Requires that the write-ahead log that a killed process left has every frame that was written since it last began anew.
+ * Whether the write-ahead log that a killed process left has every frame that was written since it last began anew.
  * SQLite reads it up to the first damaged frame, as after a power cut. But frames are merged into the file before they are
  * overwritten, so that the file would have its newer pages beside older ones of the log, and nothing would show that.
- * Must be called before SQLite opens the file. Throws RecordDamaged. Reads the log once; few files have one after a start.
+ * Reads the log once; a file that was closed properly has none.
  * Source: https://www.sqlite.org/fileformat.html#walformat
  */
-export const requireWholeLog = (file: string): void => {
+const hasWholeLog = (file: string): boolean => {
   const path = `${file}-wal`;
-  if (!existsSync(path)) return;
-  const log = openSync(path, 'r');
+  if (!existsSync(path)) return true;
+  let log: number | undefined;
   try {
-    const damaged = new RecordDamaged('its write-ahead log is damaged');
+    log = openSync(path, 'r');
     const head = Buffer.alloc(WAL_HEADER_BYTES);
-    if (readSync(log, head) < WAL_HEADER_BYTES) return;
+    if (readSync(log, head) < WAL_HEADER_BYTES) return true;
     const isOfMachine = WAL_MAGIC + (endianness() === 'BE' ? 1 : 0) === head.readUInt32BE(0);
     let sums = sumOf([0, 0], head.subarray(0, 24));
-    if (!isOfMachine || !hasSums(head, 24, sums)) throw damaged;
+    if (!isOfMachine || !hasSums(head, 24, sums)) return false;
     const frame = Buffer.alloc(FRAME_HEADER_BYTES + head.readUInt32BE(8));
     const page = frame.subarray(FRAME_HEADER_BYTES);
     while (readSync(log, frame) === frame.length) {
       sums = sumOf(sumOf(sums, frame.subarray(0, 8)), page);
       // Frames of before it began anew have other salts, and checksums that do not continue those of the current ones.
       const isCurrent = frame.compare(head, 16, 24, 8, 16) === 0;
-      if (isCurrent !== hasSums(frame, 16, sums)) throw damaged;
+      if (isCurrent !== hasSums(frame, 16, sums)) return false;
     }
+    return true;
+  } catch {
+    // SQLite cannot read it either.
+    return false;
   } finally {
-    closeSync(log);
+    if (log !== undefined) closeSync(log);
   }
+};
+
+/** Must be called before SQLite opens the cache. Throws RecordDamaged if its write-ahead log is damaged. */
+export const requireWholeLog = (file: string): void => {
+  if (!hasWholeLog(file)) throw new RecordDamaged('its write-ahead log is damaged');
 };
