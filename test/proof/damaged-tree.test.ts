@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, expect, it } from 'vitest';
 import { LogTree } from '#src/proof/tree.ts';
 import { sqliteProofStore } from '#src/stores/sqlite/proof-store.ts';
-import { claimedCodes, notaryAt } from '../support/audit/notary.ts';
+import { claimCode, notaryAt } from '../support/audit/notary.ts';
 import { memoryEventLog } from '../support/memory-event-log.ts';
 import { directories } from '../support/processes/directories.ts';
 
@@ -16,18 +16,14 @@ it.each([-300, -1, 1, 300])(
   async (by) => {
     const log = memoryEventLog();
     const path = join(fresh(), 'proof.db');
-    const append = async (codes: ReturnType<typeof claimedCodes>, from: number) => {
-      for (const [n, code] of codes.entries())
-        await log.append(`acme-code_${from + n}`, -1, [code]);
-    };
-    await append(claimedCodes(700), 0);
+    for (let n = 0; n < 700; n += 1) await claimCode(log, String(n));
     const before = notaryAt(path, log);
     await before.tree.advance();
     before.store.close();
     const db = new DatabaseSync(path);
     db.prepare('UPDATE progress SET size = size + ?').run(by);
     db.close();
-    await append(claimedCodes(10), 700);
+    for (let n = 700; n < 710; n += 1) await claimCode(log, String(n));
     const { tree, store } = notaryAt(path, log);
     await tree.advance();
     const built = new LogTree(log, sqliteProofStore(join(fresh(), 'proof.db')));

@@ -1,4 +1,4 @@
-/** A cache is rebuilt after a power cut, which can lose its pages, but not after a kill, which cannot. */
+/** A cache is rebuilt after a power cut, which can lose its pages, but after a kill only if what it left is damaged. */
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

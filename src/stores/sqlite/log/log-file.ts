@@ -79,7 +79,7 @@ export const LOG_RECORDING: Recording = {
   columns: COLUMN_COUNT,
 };
 
-/** Returns position and seal of the last of some records, of which there is at least one. */
+/** Returns the position and the seal of the last record. There must be one. */
 export const endOf = (records: Records): { position: number; seal: number } => ({
   position: Number(records.at(-COLUMN_COUNT)),
   seal: Number(records.at(-1)),

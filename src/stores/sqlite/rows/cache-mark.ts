@@ -93,41 +93,35 @@ const hasSums = (bytes: Buffer, at: number, [one, other]: Sums): boolean =>
   bytes.readUInt32BE(at) === one && bytes.readUInt32BE(at + 4) === other;
 
 /**
- * Whether the write-ahead log that a killed process left has every frame that was written since it last began anew.
+ * Throws RecordDamaged unless the write-ahead log that a killed process left has every frame since SQLite last restarted it.
  * SQLite reads it up to the first damaged frame, as after a power cut. But frames are merged into the file before they are
  * overwritten, so that the file would have its newer pages beside older ones of the log, and nothing would show that.
- * Reads the log once; a file that was closed properly has none.
+ * Must be called before SQLite opens the cache. Reads the log once; a file that was closed properly has none.
  * Source: https://www.sqlite.org/fileformat.html#walformat
  */
-const hasWholeLog = (file: string): boolean => {
+export const requireWholeLog = (file: string): void => {
   const path = `${file}-wal`;
-  if (!existsSync(path)) return true;
+  if (!existsSync(path)) return;
   let log: number | undefined;
   try {
     log = openSync(path, 'r');
     const head = Buffer.alloc(WAL_HEADER_BYTES);
-    if (readSync(log, head) < WAL_HEADER_BYTES) return true;
+    if (readSync(log, head) < WAL_HEADER_BYTES) return;
     const isOfMachine = WAL_MAGIC + (endianness() === 'BE' ? 1 : 0) === head.readUInt32BE(0);
     let sums = sumOf([0, 0], head.subarray(0, 24));
-    if (!isOfMachine || !hasSums(head, 24, sums)) return false;
+    if (!isOfMachine || !hasSums(head, 24, sums)) throw new Error('its header');
     const frame = Buffer.alloc(FRAME_HEADER_BYTES + head.readUInt32BE(8));
     const page = frame.subarray(FRAME_HEADER_BYTES);
     while (readSync(log, frame) === frame.length) {
       sums = sumOf(sumOf(sums, frame.subarray(0, 8)), page);
-      // Frames of before it began anew have other salts, and checksums that do not continue those of the current ones.
+      // Frames from before the restart have other salts, and checksums that do not continue the current ones.
       const isCurrent = frame.compare(head, 16, 24, 8, 16) === 0;
-      if (isCurrent !== hasSums(frame, 16, sums)) return false;
+      if (isCurrent !== hasSums(frame, 16, sums)) throw new Error('a frame');
     }
-    return true;
-  } catch {
-    // SQLite cannot read it either.
-    return false;
+  } catch (cause) {
+    // Also if it cannot be read: SQLite could not read it either.
+    throw new RecordDamaged('its write-ahead log is damaged', { cause });
   } finally {
     if (log !== undefined) closeSync(log);
   }
-};
-
-/** Must be called before SQLite opens the cache. Throws RecordDamaged if its write-ahead log is damaged. */
-export const requireWholeLog = (file: string): void => {
-  if (!hasWholeLog(file)) throw new RecordDamaged('its write-ahead log is damaged');
 };
