@@ -18,7 +18,7 @@ import {
   verifyFile,
 } from '../support/audit/notary.ts';
 import { witnessOf } from '../support/audit/witness.ts';
-import { COMPILED } from '../support/processes/child-service.ts';
+import { COMPILED } from '../support/clients/cli.ts';
 import { directories } from '../support/processes/directories.ts';
 import { testClock } from '../support/world/app.ts';
 

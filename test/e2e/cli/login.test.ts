@@ -8,11 +8,10 @@ import type { AddressInfo } from 'node:net';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { onLocalhost } from '#src/shared/localhost.ts';
-import { COMMAND, ended, type Ended, lastLine } from '../../support/clients/cli.ts';
+import { COMMAND, COMPILED, ended, type Ended, lastLine } from '../../support/clients/cli.ts';
 import {
   atDesk,
   type ChildService,
-  COMPILED,
   endChildren,
   serveChild,
 } from '../../support/processes/child-service.ts';

@@ -14,7 +14,7 @@ import { agentOperations } from '#contracts/registries/agents.ts';
 import { toolName } from '#contracts/places.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { MCP } from '../../support/clients/mcp.ts';
-import { COMPILED } from '../../support/processes/child-service.ts';
+import { COMPILED } from '../../support/clients/cli.ts';
 import { configure } from '../../support/world/outreach.ts';
 import { verifies } from '../../support/source/verifies.ts';
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { MCP } from '../../support/clients/mcp.ts';
 import { keyProxy, type KeyProxy } from '../../support/clients/mcp-proxy.ts';
-import { COMPILED } from '../../support/processes/child-service.ts';
+import { COMPILED } from '../../support/clients/cli.ts';
 
 const SUITE = join(
   dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/package.json'))),

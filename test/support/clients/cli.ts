@@ -10,6 +10,8 @@ import { ROOT } from '../source/tree.ts';
 import { UNLIMITED_APP } from '../unlimited.ts';
 
 export const COMMAND = join(ROOT, 'tributary');
+/** Node's compile cache, which halves the start time; the first process that exits normally fills it. */
+export const COMPILED = join(ROOT, 'node_modules/.cache/node');
 /** A server runs for a whole test file. */
 const LIVES_MS = 1_000_000;
 export type Ended = { code: number | null; stdout: string; stderr: string };
@@ -23,7 +25,7 @@ export const start = (args: readonly string[], set: readonly string[] = []): Chi
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/node'),
+      NODE_COMPILE_CACHE: COMPILED,
       ...env,
       ...Object.fromEntries(set.map((setting) => setting.split(/=(.*)/s, 2) as [string, string])),
     },

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { until, untilServed } from '../clients/cli.ts';
+import { COMPILED, until, untilServed } from '../clients/cli.ts';
 import { ROOT } from '../source/tree.ts';
 import { UNLIMITED } from '../unlimited.ts';
 
@@ -20,9 +20,6 @@ export type ChildService = {
   /** Sends the signal and waits for the exit; returns exit code and signal. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; signal: string | null }>;
 };
-
-/** Node's compile cache, which halves the start time; the first process that exits normally fills it. */
-export const COMPILED = join(ROOT, 'node_modules/.cache/node');
 
 const running = new Set<ChildProcess>();
 
