@@ -37,6 +37,10 @@ export const pathOf = (
     encodeURIComponent(String(input[field])),
   );
 
+/** Converts a contract's path to fastify's: `{name}` to `:name`. */
+export const routePath = (base: string, path: string): string =>
+  base + path.replaceAll(/\{(\w+)\}/g, ':$1');
+
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 
 /** Not a field of the input: the state that a read must have reached before it answers. */

@@ -3,13 +3,12 @@ import { accessRequests, access, credentials, openApplications } from './access.
 import { codes, links } from './links.ts';
 import { erasures, mailboxes } from './privacy.ts';
 import { confirmedLists, handoffLeads, reviewTokens, rfqs, handoffs } from './handoffs.ts';
-import { changes } from './changes.ts';
+import { changes, namedRecords } from './records.ts';
 import { history } from './audits.ts';
 import { openMail } from './sending.ts';
 import { openOutbound, outboundRequests, outreachSettings } from './outreach.ts';
 import { leads, openLeads, leadHints } from './leads.ts';
 import { owners } from './owners.ts';
-import { namedRecords } from './records.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
 import { pushConfigs, tasks } from './tasks.ts';

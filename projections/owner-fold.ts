@@ -8,7 +8,7 @@ import {
   ReadModelParked,
   type Row,
 } from '#src/ports/read-model.ts';
-import type { Skips } from './engine/skips.ts';
+import type { Skips } from '#projections/engine/fold.ts';
 import { PROJECTIONS } from './index.ts';
 import { entriesOf, type Projection, type ScopeRows } from './projection.ts';
 

@@ -1,5 +1,5 @@
 /** The command line: `tributary --help` lists the commands. */
-import { runCommand } from '#src/cli/run.ts';
+import { runCommand } from '#src/cli/program.ts';
 import { EXIT, exitOnClosedOutput } from '#src/cli/terminal.ts';
 
 const EXIT_GRACE_MS = 100;

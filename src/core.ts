@@ -3,14 +3,16 @@
  * acts in its own process needs no more, and starts in half the time.
  */
 import type { Logger } from 'pino';
-import type { LocalReadModels } from '#projections/engine/readers.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import type { LocalReadModels } from '#projections/engine/engine.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { ownerFolds } from '#projections/owner-fold.ts';
 import { personNameIn } from '#src/access/independence.ts';
 import { Replays } from '#src/audits/replays.ts';
 import { auditLog } from '#src/calls/audit.ts';
 import { serviceLog } from '#src/calls/log.ts';
+import { readLastEvent } from '#src/writing/streams.ts';
+import { type Timeline, timeline } from '#src/writing/timeline.ts';
 import { confirmation, type Credentials } from '#src/calls/authenticate.ts';
 import { acknowledgedWrites, freshness } from '#src/calls/failure.ts';
 import { unresolvedFault } from '#src/delivery/http.ts';
@@ -32,13 +34,18 @@ import type { Clock, Ids, Secrets, SharedCount, Waits, KeyVault } from '#src/por
 import { withOwnerIndex } from '#src/reading/owner-index.ts';
 import type { Filling } from '#src/reading/lag.ts';
 import { type AppDeps, type App, openApp } from '#src/registries/app.ts';
+import {
+  type Config,
+  isRemoteLog,
+  hasRemoteReadModels,
+  type ProcessRole,
+  requireRole,
+} from './config.ts';
 import { approvalLimits } from '#src/shared/approval-limits.ts';
 import { present } from '#src/shared/json.ts';
 import { eventLoopTurns } from '#src/shared/work.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/stores/sqlite/catalog/catalog.ts';
-import { observedVault } from '#src/stores/observed.ts';
-import { eventLoopDelay } from '#src/system/metrics.ts';
-import { heapBytesMax } from '#src/system/heap.ts';
+import { eventLoopDelay, heapBytesMax } from '#src/system/metrics.ts';
 import { systemIds, systemClock } from '#src/system/ids.ts';
 import type { SystemSecrets } from '#src/system/secrets.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
@@ -52,17 +59,8 @@ import {
 } from '#src/wiring/read-models.ts';
 import { openProof } from '#src/wiring/proof.ts';
 import { openRoot, openSecrets, openVault } from '#src/wiring/vault.ts';
-import { readLastEvent } from '#src/writing/streams.ts';
 import { StreamQueue } from '#src/writing/idempotency.ts';
 import { recorder } from '#src/writing/recorder.ts';
-import { type Timeline, timeline } from '#src/writing/timeline.ts';
-import {
-  type Config,
-  isRemoteLog,
-  hasRemoteReadModels,
-  type ProcessRole,
-  requireRole,
-} from './config.ts';
 
 type RecorderBase = { config: Config; clock: Clock; ids: Ids; logger: Logger };
 
@@ -350,6 +348,20 @@ const catchUpAfter = (filled: Promise<unknown>, deps: AppDeps) => {
   };
   return { ready: becomeReady(), isFilled: () => isFilled };
 };
+
+/** Wraps a vault: counts the texts whose keys are lost. */
+const observedVault = (vault: KeyVault, metrics: Pick<Metrics, 'countLostKey'>): KeyVault => ({
+  seal: (subject, text) => vault.seal(subject, text),
+  async unseal(sealed) {
+    const opened = await vault.unseal(sealed);
+    for (const text of opened)
+      if (typeof text === 'object' && text !== null) metrics.countLostKey(text.key);
+    return opened;
+  },
+  destroy: (subject) => vault.destroy(subject),
+  knows: (subject) => vault.knows(subject),
+  close: () => vault.close(),
+});
 
 const openLogAndKeys = async (
   { config, clock, logger, metrics, parts }: Base,

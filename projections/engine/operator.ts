@@ -8,7 +8,7 @@ import { type Engine, observe } from './engine.ts';
 import { FillControl } from './fill-control.ts';
 import { fill, eventsUpTo, type FillOptions } from './fill.ts';
 import { compareWithLog, differenceText } from './row-check.ts';
-import type { Skips } from './skips.ts';
+import type { Skips } from './fold.ts';
 import {
   findObsolete,
   isOfVersion,

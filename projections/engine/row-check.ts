@@ -18,7 +18,7 @@ import { openOwnerFold } from '#projections/owner-fold.ts';
 import type { Projection } from '#projections/projection.ts';
 import { compareRows, nameOfRow, type RowChange } from './compare-rows.ts';
 import { type FoldedPartition, type FoldedSpace, fillPartitions } from './folded-rows.ts';
-import type { Skips } from './skips.ts';
+import type { Skips } from './fold.ts';
 
 type RowDifference = RowPlace & {
   /** Both sides are as of this position. */

@@ -7,13 +7,14 @@ import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
 import type { InputFault } from '#contracts/problems.ts';
-import { codePointOf, INVISIBLE } from '#contracts/texts.ts';
+import { codePointOf, INVISIBLE, beginningOf } from '#contracts/texts.ts';
 import { closestName } from '#src/shared/closest-name.ts';
 import { type Refusal, refuse } from '#src/shared/outcome.ts';
 import { refusedText } from '#src/shared/visible.ts';
-import { pageMarks } from '#contracts/fields.ts';
-import { isRecord } from '#src/shared/json.ts';
+import { pageMarks, identifier } from '#contracts/fields.ts';
+import { isRecord, present } from '#src/shared/json.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
+import type { ClientInfo } from '#src/shared/call.ts';
 
 /*
  * Forms of a value that have one meaning: clients in other languages write null for what is absent, text for a number, and
@@ -535,3 +536,44 @@ const refuseKey = (key: unknown, isInvalid: boolean): Refusal | undefined => {
       )
     : undefined;
 };
+
+const NAME_CHARS_MAX = 64;
+const VERSION_CHARS_MAX = 32;
+
+/** Returns a text without what cannot be seen; undefined if nothing is left, or if it has contact details or a credential. */
+const cleaned = (value: unknown, max: number): string | undefined => {
+  if (typeof value !== 'string' || CREDENTIAL_PATTERN.test(value)) return undefined;
+  // Cut only after it was read whole: a part of an address is none.
+  const read = identifier(16 * max).safeParse(beginningOf(value.toWellFormed(), 16 * max));
+  return read.success ? beginningOf(read.data, max).trim() || undefined : undefined;
+};
+
+const clientOf = (said: {
+  name: unknown;
+  version: unknown;
+  model: unknown;
+}): ClientInfo | undefined => {
+  const name = cleaned(said.name, NAME_CHARS_MAX);
+  if (name === undefined) return undefined;
+  const version = cleaned(said.version, VERSION_CHARS_MAX);
+  return { name, ...present({ version, model: cleaned(said.model, NAME_CHARS_MAX) }) };
+};
+
+const PRODUCT = /^\s*([^\s/();,]+)(?:\/([^\s();,]+))?/;
+const MODEL = /(?:^|\s)model\/([^\s();,]+)/i;
+
+/** Reads the first product of a User-Agent, and the product `model`: `acme-agent/1.2 model/gpt-5`. */
+export const clientInAgent = (userAgent: string | undefined): ClientInfo | undefined => {
+  const [, name, version] = PRODUCT.exec(userAgent ?? '') ?? [];
+  return clientOf({ name, version, model: MODEL.exec(userAgent ?? '')?.[1] });
+};
+
+/** Reads a client from `clientInfo` ({ name, version }), and its model from there or from beside it. */
+export const clientIn = (clientInfo: unknown, model?: unknown): ClientInfo | undefined =>
+  isRecord(clientInfo)
+    ? clientOf({
+        name: clientInfo['name'],
+        version: clientInfo['version'],
+        model: model ?? clientInfo['model'],
+      })
+    : undefined;

@@ -1,11 +1,14 @@
-/** The commands of `tributary`: those derived from operations of the desk, and its own. */
-import { Command, Option, InvalidArgumentError } from 'commander';
+/**
+ * The commands of `tributary`: those derived from operations of the desk, and its own. `runCommand` runs one, and makes of its
+ * error what the user reads and the exit status.
+ */
+import { Command, Option, InvalidArgumentError, CommanderError } from 'commander';
 import { z } from 'zod';
 import { EVENTS_PAGE_MAX, LIMITS } from '#contracts/limits.ts';
 import type { DeskOperation } from '#contracts/operation.ts';
 import { DESK_BASE } from '#contracts/places.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/registries/desk.ts';
-import { PROCESS_ROLES } from '#src/config.ts';
+import { PROCESS_ROLES, ConfigError } from '#src/config.ts';
 import { everyPage } from '#src/reading/lists.ts';
 import { withDesk } from './desk.ts';
 import { confirmEffect, mayAsk } from './effects.ts';
@@ -29,6 +32,9 @@ import {
   HELP,
   VERSION,
   EXIT_HELP,
+  CommandError,
+  EXIT,
+  style,
 } from './terminal.ts';
 import { nameRecords } from './named-records.ts';
 import { hasWebPage, openPage, pageAddress } from './web-pages.ts';
@@ -46,6 +52,8 @@ import {
   topicOf,
   commandWordsOf,
 } from './verbs.ts';
+import { LogCorrupted } from '#src/ports/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 
 type OwnCommand = {
   /** Words and arguments of the command. */
@@ -620,4 +628,53 @@ export const program = (registry: Registry = deskOperations): Command => {
     addEntry(root, entry);
   addHelpCommand(root);
   return root;
+};
+
+const OTHER_USER = 'Run this as the user that runs the service.';
+const WRONG_KIND = 'Something else has the place of that file or directory: move it away.';
+const NO_ROOM = 'Make room on the disk, and run the command again.';
+
+/** What the user can do about an error of the file system. */
+const FILE_HINTS: Readonly<Record<string, string>> = {
+  EACCES: OTHER_USER,
+  EPERM: OTHER_USER,
+  EISDIR: WRONG_KIND,
+  ENOTDIR: WRONG_KIND,
+  ELOOP: WRONG_KIND,
+  ENOSPC: NO_ROOM,
+  EDQUOT: NO_ROOM,
+};
+
+/** Says the way forward after an error of the file system; returns any other error as it is. */
+const withHint = (error: unknown): unknown => {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const hint = FILE_HINTS[code];
+  return hint === undefined ? error : new StartupError(`${message}. ${hint}`);
+};
+
+/** Returns the exit status of an error; throws a bug again. */
+const exitStatusOf = (error: unknown): number => {
+  if (error instanceof CommandError) return error.exit;
+  if (error instanceof StartupError || error instanceof ConfigError) return EXIT.cannotStart;
+  if (error instanceof LogCorrupted) return EXIT.differs;
+  throw error;
+};
+
+/** Runs the command of these words, and says on stderr why it failed. Returns its exit status; throws a bug. */
+export const runCommand = async (words: readonly string[]): Promise<number> => {
+  try {
+    await program().parseAsync(words, { from: 'user' });
+    return EXIT.ok;
+  } catch (failure) {
+    const error = withHint(failure);
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    const exit = exitStatusOf(error);
+    const { message, name } = error as Error;
+    printNotice(`${style('red', 'tributary:', process.stderr)} ${message}`);
+    if (words.includes('--json')) {
+      const report = error instanceof CommandError ? error.report : undefined;
+      print(JSON.stringify(report ?? { code: name, detail: message }));
+    }
+    return exit;
+  }
 };

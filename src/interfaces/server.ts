@@ -20,9 +20,8 @@ import { arrivalOf, httpServer } from '#src/web/http.ts';
 import { digestOf } from '#src/writing/streams.ts';
 import { type Document, documentRoute } from '#src/web/documents.ts';
 import { refuseBrowser } from '#src/web/error-pages.ts';
-import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
+import { type HealthDeps, healthRoutes, metricsRoutes } from '#src/web/health.ts';
 import { API_CATALOG_PATH, apiCatalogLink } from '#src/web/problem.ts';
-import { metricsRoutes } from './metrics.ts';
 import { portalRoutes } from './pages.ts';
 
 type RequestClass = 'pages' | 'redirects' | 'calls';

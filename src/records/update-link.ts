@@ -4,9 +4,8 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { Deps, Handler, InputOf } from '#src/calls/handlers.ts';
 import { requireCurrent } from '#src/calls/failure.ts';
 import { resolveTarget } from '#src/catalog/products.ts';
-import { withUtm } from '#src/links/create-link.ts';
+import { withUtm, renderLink, shownNameOfLink } from '#src/links/links.ts';
 import { link, type LinkCommand, type LinkState } from '#src/links/link.decider.ts';
-import { renderLink, shownNameOfLink } from '#src/links/links.ts';
 import {
   isUndispatched,
   outbound,

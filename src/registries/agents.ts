@@ -5,7 +5,7 @@ import type { Handler } from '#src/calls/handlers.ts';
 import type { Pipeline } from '#src/calls/pipeline.ts';
 import { createHandoff } from '#src/handoffs/create-handoff.ts';
 import { reviseHandoff, withdrawUnseenHandoff } from '#src/handoffs/revise-handoff.ts';
-import { createLinks, createLink } from '#src/links/create-link.ts';
+import { createLinks, createLink } from '#src/links/links.ts';
 import { updateLink } from '#src/records/update-link.ts';
 import { getConnection } from '#src/access/get-connection.ts';
 import { getPerformance, type PerformanceDeps } from '#src/performance/get-performance.ts';

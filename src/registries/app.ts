@@ -59,7 +59,7 @@ import {
 } from '#src/tasks/follow-task.ts';
 import { keySet, signDocument } from '#src/shared/signing.ts';
 import type { TaskActor, TaskHandlers, TaskPipeline } from '#src/tasks/read-task.ts';
-import { taskRules } from '#src/tasks/task-rules.ts';
+import { taskRules } from '#src/tasks/send-message.ts';
 import { taskHandlers } from './tasks.ts';
 import type { TaskView } from '#src/tasks/task-view.ts';
 

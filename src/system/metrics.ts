@@ -1,5 +1,6 @@
 /** Metrics in the format of Prometheus. */
 import { performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { Metrics } from '#src/ports/metrics.ts';
 
@@ -183,3 +184,5 @@ export const eventLoopDelay = ({ monotonic, idleMs, every }: Options = SYSTEM): 
   });
   return { ms: () => Math.max(0, busyMs() - busyAtProbe - PROBE_MS), stop };
 };
+
+export const heapBytesMax = (): number => getHeapStatistics().heap_size_limit;

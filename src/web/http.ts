@@ -18,7 +18,7 @@ import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { CREDENTIAL_PATTERN } from '#src/calls/authenticate.ts';
-import { clientInAgent } from '#src/calls/client-info.ts';
+import { clientInAgent } from '#src/calls/input.ts';
 import { networkOf } from '#src/calls/limits.ts';
 import type { Ids, Clock } from '#src/ports/system.ts';
 import type { Arrival, Surface } from '#src/shared/call.ts';

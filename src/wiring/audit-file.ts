@@ -1,6 +1,6 @@
 /** An exported file, opened without a log and without keys. */
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { ownerFolds } from '#projections/owner-fold.ts';
 import { type AuditFile, openAuditFile } from '#src/stores/audit-file.ts';
 import { KEY_MISSING } from '#src/sealing/sealed-texts.ts';

@@ -6,7 +6,7 @@ import {
   type RowCheckOptions,
   checkOwnerRows,
 } from '#projections/engine/row-check.ts';
-import type { Skip, Skips } from '#projections/engine/skips.ts';
+import type { Skip, Skips } from '#projections/engine/fold.ts';
 import { foldPages } from '#src/audits/replays.ts';
 import type { CheckedRows } from '#src/reading/projections.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';

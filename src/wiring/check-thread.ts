@@ -3,7 +3,7 @@ import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { filesOf } from '#src/stores/sqlite/rows/read-model-file.ts';
 import { openRows } from '#src/stores/sqlite/rows/rows-reader.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';

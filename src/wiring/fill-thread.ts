@@ -4,11 +4,11 @@ import { platform } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import { FillControl, type FillLimits } from '#projections/engine/fill-control.ts';
 import { fillPartitions, type FoldedSpace } from '#projections/engine/folded-rows.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { readModelOf, type Space } from '#src/ports/read-model.ts';
 import { sqliteLogSource } from '#src/stores/sqlite/log/event-log.ts';
-import { openBuild } from '#src/stores/sqlite/rows/build-file.ts';
+import { openBuild } from '#src/stores/sqlite/rows/read-model-file.ts';
 import type { FillReport, FillTask } from './fill-threads.ts';
 
 const report = (message: FillReport): void => parentPort?.postMessage(message);

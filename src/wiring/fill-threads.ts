@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { FillControl, FillLimits } from '#projections/engine/fill-control.ts';
 import type { FillInThreads, ThreadedFill } from '#projections/engine/fill.ts';
-import type { Skip, Skips } from '#projections/engine/skips.ts';
+import type { Skip, Skips } from '#projections/engine/fold.ts';
 import type { ParkedPartition } from '#projections/engine/target.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { ALL_PARTITIONS, type Space } from '#src/ports/read-model.ts';

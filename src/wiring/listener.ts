@@ -4,8 +4,7 @@ import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Deps } from '#src/calls/handlers.ts';
 import type { Config } from '#src/config.ts';
-import { metricsRoutes } from '#src/interfaces/metrics.ts';
-import { type HealthDeps, healthRoutes } from '#src/web/health.ts';
+import { metricsRoutes, type HealthDeps, healthRoutes } from '#src/web/health.ts';
 import { httpServer } from '#src/web/http.ts';
 
 export type Listener = {

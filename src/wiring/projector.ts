@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { type Membership, redisMembership } from '#src/stores/redis/request-store.ts';
 import { serviceLog } from '#src/calls/log.ts';
 import { timeline } from '#src/writing/timeline.ts';

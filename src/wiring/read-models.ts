@@ -2,7 +2,17 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Engine, type ReadModelStatus, runProjections } from '#projections/engine/engine.ts';
+import {
+  type Engine,
+  type ReadModelStatus,
+  runProjections,
+  type EnginePair,
+  pairEngines,
+  pairReadModels,
+  localReadModels,
+  type LocalReadModels,
+  remoteReadModels,
+} from '#projections/engine/engine.ts';
 import { FillControl, FillMeter, type FillProgress } from '#projections/engine/fill-control.ts';
 import type { FillInThreads, FillOptions } from '#projections/engine/fill.ts';
 import {
@@ -21,15 +31,7 @@ import {
   verifyCatalog,
 } from '#projections/engine/operator.ts';
 import { replaceOwnerRows } from '#projections/engine/owner-rows.ts';
-import {
-  type EnginePair,
-  pairEngines,
-  pairReadModels,
-  localReadModels,
-  type LocalReadModels,
-  remoteReadModels,
-} from '#projections/engine/readers.ts';
-import type { Skips } from '#projections/engine/skips.ts';
+import type { Skips } from '#projections/engine/fold.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import type { Projection } from '#projections/projection.ts';
 import {
@@ -41,7 +43,7 @@ import {
 } from '#src/config.ts';
 import type { OpeningCatalog } from '#src/ports/catalog.ts';
 import type { Position, EventLog, FoldEvent } from '#src/ports/event-log.ts';
-import type { Metrics } from '#src/ports/metrics.ts';
+import type { Metrics, RoundTrip } from '#src/ports/metrics.ts';
 import {
   partitionOf,
   PARTITIONS,
@@ -64,7 +66,6 @@ import type {
 } from '#src/reading/projections.ts';
 import { present } from '#src/shared/json.ts';
 import { runs } from '#src/shared/work.ts';
-import { observedStore } from '#src/stores/observed.ts';
 import { ROW_FORMAT } from '#src/stores/redis/scripts.ts';
 import { sqliteCatalog, type CatalogBuilds } from '#src/stores/sqlite/catalog/catalog.ts';
 import { sqliteStore, type SqliteStore } from '#src/stores/sqlite/rows/read-model.ts';
@@ -331,6 +332,37 @@ const fillingOf =
 
 const unitOf = (config: Config): ProjectionDesk['unit'] =>
   isRemoteLog(config) ? 'bytes' : 'events';
+
+/** Wraps a store: counts and times its round trips. `monotonic` is in milliseconds. */
+export const observedStore = (
+  store: RemoteStore,
+  metrics: Pick<Metrics, 'countRoundTrip'>,
+  monotonic: () => number,
+): RemoteStore => {
+  const timed =
+    <Args extends unknown[], Answer>(
+      kind: RoundTrip['kind'],
+      ask: (...args: Args) => Promise<Answer>,
+    ) =>
+    async (...args: Args): Promise<Answer> => {
+      const since = monotonic();
+      let outcome: RoundTrip['outcome'] = 'failed';
+      try {
+        const answer = await ask(...args);
+        outcome = 'ok';
+        return answer;
+      } finally {
+        metrics.countRoundTrip({ kind, outcome }, (monotonic() - since) / 1_000);
+      }
+    };
+  return {
+    ...store,
+    find: timed('read', store.find),
+    page: timed('read', store.page),
+    load: timed('write', store.load),
+    commit: timed('write', store.commit),
+  };
+};
 
 /** Opens the store in Redis; after `signal` it is closed in time for the end of the process. */
 export const openRemoteStore = async (

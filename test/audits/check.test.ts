@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { memoryStore } from '../support/memory-read-model.ts';
 import { type ProjectionStore, partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
 import { checkAllRows, checkOwnerRows } from '#projections/engine/row-check.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import { checkInThread } from '#src/wiring/check-rows.ts';

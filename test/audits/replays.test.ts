@@ -1,6 +1,6 @@
 /** How far the folds of audits are while they read. */
 import { expect, test } from 'vitest';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { ownerFolds } from '#projections/owner-fold.ts';
 import { Replays } from '#src/audits/replays.ts';
 import type { Refused } from '#src/shared/outcome.ts';

@@ -1,7 +1,7 @@
 /** Writes the read models of a generated log into the files of the service. */
 import { join } from 'node:path';
 import { rebuildAll } from '#projections/engine/operator.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';

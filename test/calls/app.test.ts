@@ -17,8 +17,7 @@ import {
   isTimeZone,
   yearsOn,
 } from '#src/performance/calendar.ts';
-import { negotiate } from '#src/interfaces/rest/request.ts';
-import { performanceCsv } from '#src/interfaces/rest/routes.ts';
+import { negotiate, performanceCsv } from '#src/interfaces/rest/routes.ts';
 
 describe('Names and fingerprints', () => {
   it('Names and fingerprints depend only on their parts, not on the order of members', () => {

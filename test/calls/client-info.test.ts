@@ -1,7 +1,7 @@
 /** Which assistant acted: kept with the events of every interface of agents, and shown in audits and reports. */
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { clientIn, clientInAgent } from '#src/calls/client-info.ts';
+import { clientIn, clientInAgent } from '#src/calls/input.ts';
 import { OwnerFacts, valueOf } from '#src/performance/facts.ts';
 import { rpc, message, HANDOFF } from '../support/clients/a2a.ts';
 import { MCP, modernHeaders, modernMeta } from '../support/clients/mcp.ts';

@@ -25,7 +25,7 @@ import { authenticator } from '#src/calls/authenticate.ts';
 import type { Admission, Arrival, Caller, Surface } from '#src/shared/call.ts';
 import { done, type Outcome, refuse } from '#src/shared/outcome.ts';
 import { Pipeline, VisitorPipeline } from '#src/calls/pipeline.ts';
-import { taskRules } from '#src/tasks/task-rules.ts';
+import { taskRules } from '#src/tasks/send-message.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Waits } from '#src/ports/system.ts';

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { fill } from '#projections/engine/fill.ts';
 import { fillPartitions } from '#projections/engine/folded-rows.ts';
 import { rebuildAll } from '#projections/engine/operator.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { ALL_PARTITIONS, type ProjectionStore } from '#src/ports/read-model.ts';

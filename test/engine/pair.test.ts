@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { pairEngines, pairReadModels, localReadModels } from '#projections/engine/readers.ts';
+import { pairEngines, pairReadModels, localReadModels } from '#projections/engine/engine.ts';
 import { rebuildAll } from '#projections/engine/operator.ts';
 import { memoryStore } from '../support/memory-read-model.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FillControl } from '#projections/engine/fill-control.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '../support/memory-read-model.ts';
 import type { ProjectionDesk } from '#src/reading/projections.ts';

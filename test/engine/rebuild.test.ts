@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { localReadModels } from '#projections/engine/readers.ts';
+import { localReadModels } from '#projections/engine/engine.ts';
 import { rebuildAll, verify } from '#projections/engine/operator.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';

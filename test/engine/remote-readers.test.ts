@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { remoteReadModels } from '#projections/engine/readers.ts';
+import { remoteReadModels } from '#projections/engine/engine.ts';
 import type { ParkedPartition } from '#projections/engine/target.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import {

@@ -1,7 +1,7 @@
 /** Events that an engine folds read models without, and parked events that it tries again. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '#projections/engine/operator.ts';
-import { REPAIRS_STREAM, Skips } from '#projections/engine/skips.ts';
+import { REPAIRS_STREAM, Skips } from '#projections/engine/fold.ts';
 import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';

@@ -1,7 +1,7 @@
 /** Null in requests of MCP and A2A, whose protocols say that it is the same as an absent member. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { METHODS as A2A_METHODS } from '#src/interfaces/a2a/methods.ts';
+import { METHODS as A2A_METHODS } from '#src/interfaces/a2a/routes.ts';
 import { a2aApp, BASE, message, POST, rpc, sent, VERSION } from '../support/clients/a2a.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import type { TestApp } from '../support/world/app.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { serviceLog } from '#src/calls/log.ts';
-import { observedStore } from '#src/stores/observed.ts';
 import { timeline } from '#src/writing/timeline.ts';
+import { observedStore } from '#src/wiring/read-models.ts';
 import { prometheusMetrics } from '#src/system/metrics.ts';
 import { measureLags } from '#src/reading/lag.ts';
 import { serverOver } from '../support/world/server-over.ts';

@@ -7,8 +7,7 @@ import { line } from '#contracts/fields.ts';
 import { LIMITS, type Rates } from '#contracts/limits.ts';
 import { OWN_RECORDS, type RecordKind } from '#contracts/records/records.ts';
 import { allows, type Scope, SCOPES } from '#contracts/scopes.ts';
-import { clientIn } from '#src/calls/client-info.ts';
-import { readInput } from '#src/calls/input.ts';
+import { clientIn, readInput } from '#src/calls/input.ts';
 import { llmsText } from '#src/interfaces/documents/llms.ts';
 import type { AgentApp } from '#src/registries/app.ts';
 import { RECORD_SCOPES } from '#src/records/read-record.ts';
@@ -16,8 +15,15 @@ import type { CompletedKind } from '#src/registries/resources.ts';
 import type { Budget, Admission, AgentCaller, ClientInfo } from '#src/shared/call.ts';
 import { isRecord, present } from '#src/shared/json.ts';
 import { refuse, done, forbidden, type Refusal } from '#src/shared/outcome.ts';
-import { callTool, aboutTool, refusedEarly } from './call-tool.ts';
-import { toolSchema, TOOLS, untrustedIn, toolsFor } from './tools.ts';
+import {
+  callTool,
+  aboutTool,
+  refusedEarly,
+  toolSchema,
+  TOOLS,
+  untrustedIn,
+  toolsFor,
+} from './tools.ts';
 import {
   type Era,
   type McpFault,

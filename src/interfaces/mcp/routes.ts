@@ -5,7 +5,7 @@ import type { Admission, AgentCaller } from '#src/shared/call.ts';
 import type { Refusal } from '#src/shared/outcome.ts';
 import { rememberFailure, problemHeaders } from '#src/web/problem.ts';
 import { arrivalOf } from '#src/web/http.ts';
-import { negotiate } from '#src/interfaces/rest/request.ts';
+import { negotiate } from '#src/interfaces/rest/routes.ts';
 import { documentRoutes, MCP_PATH } from './documents.ts';
 import { handleMessage, noId, refusedCall, UNREAD } from './engine.ts';
 import { webAccess } from '#src/web/origin.ts';

@@ -7,7 +7,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECTIONS } from '#projections/index.ts';
 import { rebuildAll } from '#projections/engine/operator.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { sqliteEventLog } from '#src/stores/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/stores/sqlite/rows/read-model.ts';

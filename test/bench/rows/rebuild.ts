@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fill } from '#projections/engine/fill.ts';
 import { rebuildAll } from '#projections/engine/operator.ts';
-import { Skips } from '#projections/engine/skips.ts';
+import { Skips } from '#projections/engine/fold.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';

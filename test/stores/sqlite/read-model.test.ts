@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openBuild } from '#src/stores/sqlite/rows/build-file.ts';
-import { filesOf } from '#src/stores/sqlite/rows/read-model-file.ts';
+import { openBuild, filesOf } from '#src/stores/sqlite/rows/read-model-file.ts';
 import { sqliteStore, type SqliteStoreOptions } from '#src/stores/sqlite/rows/read-model.ts';
 import {
   type LocalStore,

@@ -1,7 +1,6 @@
 /** Runs the command line in the process of the test: a process for each command costs half a second. */
 import { expect, vi } from 'vitest';
-import { program } from '#src/cli/program.ts';
-import { runCommand } from '#src/cli/run.ts';
+import { program, runCommand } from '#src/cli/program.ts';
 import { type Ended, lastLine } from './cli.ts';
 
 /** Runs `act`; returns what it resolves to and what it wrote. */

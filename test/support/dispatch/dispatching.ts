@@ -1,8 +1,7 @@
 /** A dispatcher over a log in memory, with a clock and channels that tests control. */
 import { leads } from '#projections/leads.ts';
 import { openOutbound, outboundRequests } from '#projections/outreach.ts';
-import { localReadModels } from '#projections/engine/readers.ts';
-import { runProjections } from '#projections/engine/engine.ts';
+import { localReadModels, runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '../memory-event-log.ts';
 import { memoryStore } from '../memory-read-model.ts';

@@ -5,7 +5,7 @@ import { LEAD_STATES } from '#contracts/moves.ts';
 import { foldBatch } from '#projections/engine/fold.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { handoffs } from '#projections/handoffs.ts';
-import { changes } from '#projections/changes.ts';
+import { changes } from '#projections/records.ts';
 import { leads } from '#projections/leads.ts';
 import { links } from '#projections/links.ts';
 import { openOutbound, outboundRequests } from '#projections/outreach.ts';

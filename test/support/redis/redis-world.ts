@@ -2,8 +2,12 @@
 import { memoryEventLog } from '../memory-event-log.ts';
 import { redisStore } from '#src/stores/redis/read-model.ts';
 import { redisMembership } from '#src/stores/redis/request-store.ts';
-import { remoteReadModels } from '#projections/engine/readers.ts';
-import { type EngineOptions, type Engine, runProjections } from '#projections/engine/engine.ts';
+import {
+  remoteReadModels,
+  type EngineOptions,
+  type Engine,
+  runProjections,
+} from '#projections/engine/engine.ts';
 import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { Position } from '#src/ports/event-log.ts';

@@ -1,4 +1,4 @@
-import { localReadModels, remoteReadModels } from '#projections/engine/readers.ts';
+import { localReadModels, remoteReadModels } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { LocalStore, ReadModels, RemoteStore } from '#src/ports/read-model.ts';
 

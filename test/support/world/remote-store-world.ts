@@ -1,6 +1,10 @@
 /** Engines of several processes over one remote store, all in memory; each part can fail at any time. */
-import { type EngineOptions, type Engine, runProjections } from '#projections/engine/engine.ts';
-import { remoteReadModels } from '#projections/engine/readers.ts';
+import {
+  type EngineOptions,
+  type Engine,
+  runProjections,
+  remoteReadModels,
+} from '#projections/engine/engine.ts';
 import { verify } from '#projections/engine/operator.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '../memory-event-log.ts';

@@ -14,7 +14,7 @@ import type {
 } from '#src/ports/system.ts';
 import { GenerationCache } from '#src/stores/caches.ts';
 import { messageOfError } from '#src/stores/sqlite/failure.ts';
-import { type Commits, threadCommits } from '#src/stores/sqlite/log/commits.ts';
+import { type Commits, threadCommits } from '#src/stores/sqlite/log/event-log.ts';
 import { type CommitResult, type Records, Committer } from '#src/stores/sqlite/log/committer.ts';
 import { ensureMark, fileAt } from '#src/stores/sqlite/log/log-mark.ts';
 import { hasContent, inspectStore, openToRead, queryValue } from '#src/stores/sqlite/open.ts';
