@@ -19,6 +19,11 @@ const disable = (kind: 'message' | 'social_post' = 'message'): OutreachCommand =
   kind,
   reason: 'Gone',
 });
+const automatic = (perDay: number): OutreachCommand => ({ type: 'SetAutomaticDelivery', perDay });
+const automaticSet = (per_day: number) => ({
+  type: 'AutomaticDeliverySet' as const,
+  data: { per_day },
+});
 const { given } = specify(outreach);
 
 describe('The outreach of an owner', () => {
@@ -58,5 +63,36 @@ describe('The outreach of an owner', () => {
   it('The outreach of an owner stores every configuration', () => {
     const decision = outreach.decide(given(configured).state, { type: 'Configure', settings });
     expect(decision).toEqual({ accepted: true, events: [configured] });
+  });
+
+  it('The outreach of an owner delivers as many links a day without an approval as were set last', () => {
+    expect(given(configured).when(automatic(3)).then(automaticSet(3))).toEqual({
+      settings,
+      disabled: {},
+      automatic_per_day: 3,
+    });
+    const set = given(configured, automaticSet(3));
+    set.when(automatic(3)).then();
+    for (const perDay of [2, 4, 0]) set.when(automatic(perDay)).then(automaticSet(perDay));
+  });
+
+  it('The outreach of an owner delivers no link without an approval before that is set', () => {
+    given(configured).when(automatic(0)).then();
+    given(configured).when(automatic(1)).then(automaticSet(1));
+    given(configured, automaticSet(3), automaticSet(0)).when(automatic(0)).then();
+  });
+
+  it('The outreach of an owner keeps its deliveries without an approval in a new configuration', () => {
+    const again = given(configured, automaticSet(3), configured);
+    expect(again.state?.automatic_per_day).toBe(3);
+    again.when(automatic(3)).then();
+  });
+
+  it('The outreach of an owner delivers nothing without an approval until it is configured', () => {
+    for (const history of [[], [halted]])
+      for (const perDay of [0, 3])
+        given(...history)
+          .when(automatic(perDay))
+          .rejected('never_configured', /outreach is not configured/);
   });
 });

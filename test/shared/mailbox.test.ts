@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalAddress, deliveryAddress } from '#contracts/mailbox.ts';
-import { mailboxOf } from '#src/shared/mailbox.ts';
+import {
+  chosenMatches,
+  companyDomains,
+  isSameAddress,
+  isSameMailbox,
+  mailboxOf,
+} from '#src/shared/mailbox.ts';
 import { inputTexts } from '../support/world/input-texts.ts';
 
 describe('The mailbox of an address', () => {
@@ -22,6 +28,84 @@ describe('The mailbox of an address', () => {
     ['+shop@outlook.com', '+shop@outlook.com'],
   ])('The address %s is only compared without regard to case, as %s', (email, mailbox) => {
     expect(mailboxOf(email)).toBe(mailbox);
+  });
+});
+
+describe('Two addresses', () => {
+  it.each([
+    ['Ada@Shop.example', 'ada@shop.example', true, true],
+    ['ada@BÜCHER.example', 'ada@xn--bcher-kva.example', true, true],
+    ['ada.byron@gmail.com', 'AdaByron+shop@googlemail.com', false, true],
+    ['ada+a@outlook.com', 'ada+b@outlook.com', false, true],
+    ['ada.byron@outlook.com', 'adabyron@outlook.com', false, false],
+    ['ada+a@shop.example', 'ada+b@shop.example', false, false],
+    ['ada@gmail.com', 'ada@outlook.com', false, false],
+    ['ada@gmail.com', 'bob@gmail.com', false, false],
+  ])(
+    'Two addresses, %s and %s, are the same address: %s, and the same mailbox: %s',
+    (one, other, isAddress, isMailbox) => {
+      for (const [a, b] of [
+        [one, other],
+        [other, one],
+      ] as const)
+        expect([isSameAddress(a, b), isSameMailbox(a, b)]).toEqual([isAddress, isMailbox]);
+    },
+  );
+});
+
+describe('The records that were found by an address', () => {
+  const found = [
+    { id: 'led_1', match: 'folded' as const },
+    { id: 'led_2', match: 'exact' as const },
+    { id: 'led_3', match: 'folded' as const },
+  ];
+
+  it.each([
+    ['only the exact one without a choice', [], ['led_2']],
+    ['the folded one that is named, in the order of the search', ['led_1'], ['led_1', 'led_2']],
+    [
+      'each once, whether it is exact or named twice',
+      ['led_3', 'led_2', 'led_3'],
+      ['led_2', 'led_3'],
+    ],
+    ['no other one for an id that was not found', ['led_9'], ['led_2']],
+  ])('The records that were found by an address include %s', (_name, named, ids) => {
+    expect(chosenMatches(found, named).map(({ id }) => id)).toEqual(ids);
+  });
+});
+
+describe('The domains that tell a company', () => {
+  it.each<[string, string | undefined, string | undefined, string[]]>([
+    ['of an address', 'Ada@Shop.example', undefined, ['shop.example']],
+    ['of an address with an @ in quotes', '"a@b"@shop.example', undefined, ['shop.example']],
+    ['of a page', undefined, 'https://Shop.example:8443/about', ['shop.example']],
+    ['of a page without its www', undefined, 'https://www.shop.example/', ['shop.example']],
+    ['of a page with www elsewhere', undefined, 'https://my-www.example/', ['my-www.example']],
+    ['of a page below it', undefined, 'https://eu.www.shop.example/', ['eu.www.shop.example']],
+    [
+      'of both, the one of the address first',
+      'ada@mail.example',
+      'https://shop.example',
+      ['mail.example', 'shop.example'],
+    ],
+    [
+      'once for both',
+      'ada@BÜCHER.example',
+      'https://www.bücher.example',
+      ['xn--bcher-kva.example'],
+    ],
+    ['of the page beside a provider', 'ada@gmail.com', 'https://shop.example', ['shop.example']],
+    [
+      'of the address beside a network',
+      'ada@shop.example',
+      'https://www.facebook.com/shop',
+      ['shop.example'],
+    ],
+    ['without providers and networks', 'ada@qq.com', 'https://www.etsy.com/shop', []],
+    ['below a provider', 'ada@shop.gmail.com', undefined, ['shop.gmail.com']],
+    ['of nothing', undefined, undefined, []],
+  ])('The domains that tell a company are those %s', (_name, email, website, domains) => {
+    expect(companyDomains(email, website)).toEqual(domains);
   });
 });
 
