@@ -148,7 +148,7 @@ const stockOf = (
     (available_quantity === null || !isInStock ? null : stored.available_quantity);
   if (quantity === null) return { level: level ?? 'in_stock', available_quantity: null };
   return {
-    level: quantity < moq * LOW_ORDERS ? 'low' : 'in_stock',
+    level: level === 'low' || quantity < moq * LOW_ORDERS ? 'low' : 'in_stock',
     available_quantity: quantity,
   };
 };
@@ -162,7 +162,7 @@ const given = (members: object): object =>
 /** Merges a change with what is stored, or says which rules the product would break. */
 export const mergeProduct = (
   state: ProductState | undefined,
-  { product: change, stock: changedStock }: ProductChange,
+  { product: change, stock: feedStock = {} }: ProductChange,
   { product_id, source, replace, allowFree }: MergeRules,
 ): ({ ok: true } & Published) | { ok: false; faults: MergeFault[] } => {
   const stored = replace ? undefined : state?.product;
@@ -182,7 +182,8 @@ export const mergeProduct = (
   if (title === undefined) missing('title');
   if (currency === undefined) missing('currency');
   const stockBefore = replace ? undefined : state?.stock;
-  if (!changedStock && !stockBefore) missing('stock');
+  const isStockGiven = Object.values(feedStock).some((value) => value !== undefined);
+  if (!isStockGiven && !stockBefore) missing('stock');
   if (moq % increment !== 0)
     faults.push({
       field: 'moq',
@@ -192,7 +193,7 @@ export const mergeProduct = (
   if ('faults' in priced) faults.push(...priced.faults);
   else if (!allowFree) faults.push(...freeFaults(change, currency ?? ''));
   const of = source ?? state?.product.source;
-  const stock = changedStock ? stockOf(stockBefore, changedStock, moq) : stockBefore;
+  const stock = isStockGiven ? stockOf(stockBefore, feedStock, moq) : stockBefore;
   if (faults.length > 0 || 'faults' in priced || !stock) return { ok: false, faults };
   const product = {
     ...given(merged),
