@@ -79,7 +79,7 @@ type SignInEvent = EventOf<SignInEventType>;
 export type SignInCommand =
   | { type: 'StartSignIn'; signIn: EventData<'SignInStarted'> }
   | { type: 'RefuseCode'; at: number; max: number }
-  | { type: 'UseSignIn'; at: number; personId: string; sessionId: string };
+  | { type: 'UseSignIn'; at: number; max: number; personId: string; sessionId: string };
 
 export type SignInState = EventData<'SignInStarted'> & {
   status: 'open' | 'used';
@@ -102,11 +102,11 @@ export const signIn: Decider<SignInState, SignInCommand, SignInEvent, 'sign_in_o
       return accept({ type: 'SignInStarted', data: command.signIn });
     if (state?.status !== 'open' || command.at >= state.expires_at)
       return reject('sign_in_over', 'the link was used, or is over');
-    const { sign_in_id } = state;
+    const { sign_in_id, refused } = state;
+    // Also for the right code: codes that arrive together are all compared before one of them is counted.
+    if (refused >= command.max) return reject('sign_in_over', 'too many wrong codes were typed');
     if (command.type === 'RefuseCode')
-      return state.refused >= command.max
-        ? reject('sign_in_over', 'too many wrong codes were typed')
-        : accept({ type: 'SignInCodeRefused', data: { sign_in_id } });
+      return accept({ type: 'SignInCodeRefused', data: { sign_in_id } });
     const { personId: person_id, sessionId: session_id } = command;
     return accept({ type: 'SignInUsed', data: { sign_in_id, person_id, session_id } });
   },

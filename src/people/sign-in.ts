@@ -311,6 +311,7 @@ const useLink = async (
         {
           type: 'UseSignIn' as const,
           at: holderCall.at,
+          max: LIMITS.SIGN_IN_CODES_MAX,
           personId: found.state.person_id,
           sessionId: begun.sessionId,
         },

@@ -90,6 +90,18 @@ describe('A mailed link', () => {
     expect((await browser.post('/signin/code', { code })).status).toBe(422);
   });
 
+  it('Codes that are typed at the same time sign in no more often than one after the other', async () => {
+    const person = await invite(app, ['staff']);
+    const { browser, path } = await asked(person.mailbox);
+    const code = codeOn((await browsing(app).get(path)).text);
+    const wrong = Array.from({ length: 2 * LIMITS.SIGN_IN_CODES_MAX }, () => wrongCode(code));
+    const answers = await Promise.all(
+      [...wrong, code].map((each) => browser.post('/signin/code', { code: each })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 422));
+    expect((await browser.post(path)).status).toBe(404);
+  });
+
   it.each([
     ['a cut link', (path: string) => path.slice(0, -1)],
     ['a changed link', (path: string) => `${path.slice(0, -1)}${path.endsWith('0') ? '1' : '0'}`],
