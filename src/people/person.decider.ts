@@ -196,7 +196,7 @@ export const person: Decider<PersonState, PersonCommand, PersonEvent, PersonReje
     const { person_id, status } = state;
     if (command.type === 'EndPerson') {
       const { reason, erased } = command;
-      const isNew = erased !== undefined && state.sealed_for === erased && state.erased !== erased;
+      const isNew = state.sealed_for === erased && state.erased !== erased;
       return status === 'ended' && !isNew
         ? accept()
         : accept({ type: 'PersonEnded', data: { person_id, reason, ...present({ erased }) } });
