@@ -537,6 +537,7 @@ const refuseKey = (key: unknown, isInvalid: boolean): Refusal | undefined => {
     : undefined;
 };
 
+// Which assistant an agent acts with, as its client names itself: kept with events, and never trusted.
 const NAME_CHARS_MAX = 64;
 const VERSION_CHARS_MAX = 32;
 

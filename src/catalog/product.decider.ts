@@ -162,7 +162,7 @@ const given = (members: object): object =>
 /** Merges a change with what is stored, or says which rules the product would break. */
 export const mergeProduct = (
   state: ProductState | undefined,
-  { product: change, stock: feedStock = {} }: ProductChange,
+  { product: change, stock: changedStock = {} }: ProductChange,
   { product_id, source, replace, allowFree }: MergeRules,
 ): ({ ok: true } & Published) | { ok: false; faults: MergeFault[] } => {
   const stored = replace ? undefined : state?.product;
@@ -182,7 +182,7 @@ export const mergeProduct = (
   if (title === undefined) missing('title');
   if (currency === undefined) missing('currency');
   const stockBefore = replace ? undefined : state?.stock;
-  const isStockGiven = Object.values(feedStock).some((value) => value !== undefined);
+  const isStockGiven = Object.values(changedStock).some((value) => value !== undefined);
   if (!isStockGiven && !stockBefore) missing('stock');
   if (moq % increment !== 0)
     faults.push({
@@ -193,7 +193,7 @@ export const mergeProduct = (
   if ('faults' in priced) faults.push(...priced.faults);
   else if (!allowFree) faults.push(...freeFaults(change, currency ?? ''));
   const of = source ?? state?.product.source;
-  const stock = isStockGiven ? stockOf(stockBefore, feedStock, moq) : stockBefore;
+  const stock = isStockGiven ? stockOf(stockBefore, changedStock, moq) : stockBefore;
   if (faults.length > 0 || 'faults' in priced || !stock) return { ok: false, faults };
   const product = {
     ...given(merged),

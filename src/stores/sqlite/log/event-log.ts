@@ -37,6 +37,7 @@ import { StreamIndex, StreamHeads, type StreamHead } from './stream-index.ts';
 import type { CommitResult, Records } from './committer.ts';
 import type { StoreFile, ThreadReply, ThreadRequest } from './commit-thread.ts';
 
+/** The main thread's side of a thread that writes a file: one request at a time, each answered. */
 export type Commits = {
   /** Resolves when the records are on the disk, or with the reason why they may not be. */
   commit(records: Records): Promise<CommitResult>;

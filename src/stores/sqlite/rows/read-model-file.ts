@@ -574,7 +574,10 @@ class Turns {
   }
 }
 
-/** Opens a file that a store has prepared with `beginBuild`. `shared`: four bytes that all threads that write it share. */
+/**
+ * Opens a file that a store has prepared with `beginBuild`, for a thread that fills it; the store of the process reads its rows
+ * when the thread has ended. `shared`: four bytes that all threads that write it share.
+ */
 export const openBuild = (file: string, shared: SharedArrayBuffer) => {
   const db = new DatabaseSync(urlOfCache(file));
   // A cache of the log, which the store has marked as open: no commit waits for the disk.
