@@ -444,7 +444,7 @@ describe('The stock of a merged product', () => {
     return next.ok ? next.stock : next.faults;
   };
 
-  it('Stock that is out, or of which nothing is left, is both', () => {
+  it('Stock with the level out of stock has the quantity 0, and the reverse', () => {
     for (const before of [undefined, STOCK])
       for (const change of [
         { level: 'out_of_stock' },
@@ -500,7 +500,7 @@ describe('The stock of a merged product', () => {
     expect(stocked(undefined, {})).toStrictEqual([{ field: 'stock', detail: NOT_STORED }]);
   });
 
-  it('Stock of which the quantity is removed is in stock', () => {
+  it('Stock whose quantity is removed is in stock', () => {
     for (const before of [undefined, STOCK])
       expect(stocked(before, { available_quantity: null })).toStrictEqual(stock('in_stock', null));
   });

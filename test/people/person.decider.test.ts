@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/registries/events.ts';
 import { person, personClaim } from '#src/people/person.decider.ts';
+import { added, passkey, PERSON_ID as person_id, used } from '../support/people/passkeys.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
-const person_id = 'per_1';
 const identity = {
   person_id,
   name: 'Ada',
@@ -36,21 +36,6 @@ const ended = (erased?: string) => ({
 const changed = (roles: string[], owners: string[]) => ({
   type: 'PersonRolesChanged' as const,
   data: { person_id, roles, owners, reason: 'Moved' },
-});
-const passkey = (passkey_id: string, counter = 0) => ({
-  passkey_id,
-  public_key: 'key',
-  counter,
-  transports: ['usb'],
-  sealed_name: 'sealed',
-});
-const added = (id: string, counter = 0) => ({
-  type: 'PasskeyAdded' as const,
-  data: { person_id, ...passkey(id, counter) },
-});
-const used = (passkey_id: string, counter: number) => ({
-  type: 'PasskeyUsed' as const,
-  data: { person_id, passkey_id, counter },
 });
 const accountAt = (issuer: string) => ({ issuer, sealed_subject: `sealed ${issuer}` });
 const linked = (issuer: string) => ({
@@ -87,7 +72,7 @@ describe('How a person begins', () => {
     });
   });
 
-  it('A recognized person is active at once, and invited by nobody', () => {
+  it('A recognized person is active at once, and has no inviter', () => {
     expect(spec.given().when(recognize).then(recognized)).toStrictEqual({
       ...begun,
       status: 'active',
@@ -96,7 +81,7 @@ describe('How a person begins', () => {
     });
   });
 
-  it('Somebody who is invited or active is not invited as a new person', () => {
+  it('A person who is invited or active is not invited as a new one', () => {
     for (const history of [[invited], [invited, joined], [recognized]])
       spec
         .given(...history)
@@ -104,7 +89,7 @@ describe('How a person begins', () => {
         .rejected('person_exists', 'somebody with this mailbox was invited before');
   });
 
-  it('Nobody is recognized twice, and an ended person is not either', () => {
+  it('A person who exists or has ended is not recognized again', () => {
     for (const history of [[invited], [recognized], [recognized, ended()]])
       spec
         .given(...history)
@@ -112,7 +97,7 @@ describe('How a person begins', () => {
         .rejected('person_exists', 'the person exists');
   });
 
-  it('An ended person comes back by an invitation, without the ways in of before', () => {
+  it('An ended person comes back by an invitation, without the earlier ways in', () => {
     const history = [
       invited,
       joined,
@@ -145,7 +130,7 @@ describe('How a person begins', () => {
     });
   });
 
-  it('Nobody changes or ends a person who is unknown', () => {
+  it('An unknown person is neither changed nor ended', () => {
     for (const command of [
       { type: 'InviteAgain' as const, invitation },
       { type: 'Join' as const },
@@ -253,7 +238,7 @@ describe('The roles and promoters of a person', () => {
       .then();
   });
 
-  it('An invited person, too, can get other roles, and stays invited', () => {
+  it('An invited person can get other roles, and stays invited', () => {
     const after = spec
       .given(invited)
       .when(change(['staff'], []))
@@ -392,7 +377,7 @@ describe('The ways in of a person', () => {
     expect(state).toMatchObject({ accounts: [accountAt('one')], unlinked: ['two'] });
   });
 
-  it('The person who has an account can claim it again, nobody else can', () => {
+  it('The person who has an account can claim it again, another person cannot', () => {
     const claimed = { type: 'PersonClaimed' as const, data: { person_id } };
     const claims = specify(personClaim);
     claims.given(claimed).when({ type: 'ClaimPerson', personId: person_id }).then();

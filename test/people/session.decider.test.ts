@@ -163,7 +163,7 @@ describe('A link to sign in', () => {
     }
   });
 
-  it('A link that was never made lets nobody in', () => {
+  it('A link that was never made signs no person in', () => {
     spec.given().when(use(2_000)).rejected('sign_in_over', 'the link was used, or is over');
     spec.given().when(refuse(2_000)).rejected('sign_in_over', 'the link was used, or is over');
   });
@@ -253,7 +253,7 @@ describe('The login of a command line', () => {
     }
   });
 
-  it('A login that nobody asked for is neither allowed nor denied', () => {
+  it('A login that was never asked for is neither allowed nor denied', () => {
     spec
       .given()
       .when(allow(2_000))

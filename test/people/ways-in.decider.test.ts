@@ -1,9 +1,9 @@
 /** The ways in of a person: passkeys and accounts. */
 import { describe, expect, it } from 'vitest';
 import { person, personClaim } from '#src/people/person.decider.ts';
+import { added, passkey, PERSON_ID as person_id, used } from '../support/people/passkeys.ts';
 import { specify } from '../support/world/decider-spec.ts';
 
-const person_id = 'per_1';
 const recognized = {
   type: 'PersonRecognized' as const,
   data: {
@@ -18,21 +18,6 @@ const recognized = {
   },
 };
 const ended = { type: 'PersonEnded' as const, data: { person_id, reason: 'Left' } };
-const passkey = (passkey_id: string, counter = 0) => ({
-  passkey_id,
-  public_key: 'key',
-  counter,
-  transports: ['usb'],
-  sealed_name: 'sealed',
-});
-const added = (id: string, counter = 0) => ({
-  type: 'PasskeyAdded' as const,
-  data: { person_id, ...passkey(id, counter) },
-});
-const used = (passkey_id: string, counter: number) => ({
-  type: 'PasskeyUsed' as const,
-  data: { person_id, passkey_id, counter },
-});
 const refused = (passkey_id: string) => ({
   type: 'PasskeyRefused' as const,
   data: { person_id, passkey_id },
